@@ -1,0 +1,173 @@
+// Takes the chunked transfer coding apart (RFC 9112 §7.1) without copying the body.
+// Domain: pure
+
+package enum ChunkedStep: Sendable {
+    /// All of the input was used; call again when more has arrived.
+    case needsMore(consumed: Int)
+    /// Body bytes, as a range of the input. Call again with the input from `consumed` on.
+    case data(Range<Int>, consumed: Int)
+    /// The body is whole; `trailers` is final. Bytes after `consumed` belong to the next message.
+    case end(consumed: Int)
+    /// The framing is broken: the connection cannot be used any more, and the body must not look whole to anyone.
+    case malformed(StaticString)
+}
+
+/// A strict, incremental decoder: CRLF only, bare hexadecimal sizes, bounded extensions and trailers. Chunk extensions are dropped.
+/// Trailers are parsed with the same rules as fields and must never be merged into them (RFC 9110 §6.5.1).
+package struct ChunkedDecoder: Sendable {
+    package static let sizeDigitsMax = 16
+    package static let extensionBytesMax = 256
+    package static let extensionsTotalBytesMax = 16384
+    package static let trailerBytesMax = 8192
+    package static let trailerLinesMax = 32
+
+    /// Each case lists what may follow it; every case may go to `failed`.
+    private enum Phase {
+        /// Then `size`.
+        case sizeStart
+        /// Then `sizeExtension` or `sizeLineFeed`.
+        case size
+        /// Then `sizeLineFeed`.
+        case sizeExtension
+        /// Then `data`, or `trailer` after the last chunk.
+        case sizeLineFeed
+        /// Then `dataReturn`.
+        case data
+        /// Then `dataLineFeed`.
+        case dataReturn
+        /// Then `sizeStart`.
+        case dataLineFeed
+        /// Then `trailerLineFeed`.
+        case trailer
+        /// Then `trailer` or `done`.
+        case trailerLineFeed
+        /// Stays.
+        case done
+        /// Stays.
+        case failed
+    }
+
+    private var phase = Phase.sizeStart
+    private var remaining: UInt64 = 0
+    private var digits = 0
+    private var extensionBytes = 0
+    private var extensionsTotalBytes = 0
+    private var trailerLineStart = 0
+    private var failure: StaticString = ""
+    /// The trailer fields; complete after `.end`.
+    package private(set) var trailers = FieldSection()
+
+    package init() {}
+
+    package var isDone: Bool { phase == .done }
+
+    package mutating func decode(_ input: UnsafeRawBufferPointer) -> ChunkedStep {
+        var index = 0
+        while index < input.count {
+            switch phase {
+            case .data:
+                let count = Int(min(remaining, UInt64(input.count - index)))
+                remaining -= UInt64(count)
+                if remaining == 0 { phase = .dataReturn }
+                return .data(index..<index + count, consumed: index + count)
+            case .trailer, .trailerLineFeed: takeTrailer(input[index])
+            case .done: return .end(consumed: index)
+            case .failed: return .malformed(failure)
+            default: takeFraming(input[index])
+            }
+            index += 1
+        }
+        switch phase {
+        case .done: return .end(consumed: index)
+        case .failed: return .malformed(failure)
+        default: return .needsMore(consumed: index)
+        }
+    }
+
+    private mutating func fail(_ reason: StaticString) {
+        failure = reason
+        phase = .failed
+    }
+
+    private mutating func takeFraming(_ byte: UInt8) {
+        switch phase {
+        case .sizeStart:
+            remaining = 0
+            digits = 0
+            extensionBytes = 0
+            if hexadecimalValue(byte) == nil { return fail("chunk size is not hexadecimal") }
+            phase = .size
+            takeSizeByte(byte)
+        case .size: takeSizeByte(byte)
+        case .sizeExtension: takeExtensionByte(byte)
+        case .sizeLineFeed:
+            if byte != 0x0A { return fail("bare carriage return in a chunk size line") }
+            if remaining > UInt64(Int64.max) { return fail("chunk size is too large") }
+            phase = remaining == 0 ? .trailer : .data
+        case .dataReturn:
+            if byte != 0x0D { return fail("chunk data is not followed by a line end") }
+            phase = .dataLineFeed
+        case .dataLineFeed:
+            if byte != 0x0A { return fail("chunk data is not followed by a line end") }
+            phase = .sizeStart
+        default: fail("chunk framing out of step")
+        }
+    }
+
+    private mutating func takeSizeByte(_ byte: UInt8) {
+        if let value = hexadecimalValue(byte) {
+            digits += 1
+            if digits > Self.sizeDigitsMax { return fail("chunk size has too many digits") }
+            remaining = remaining << 4 | UInt64(value)
+        } else if byte == 0x0D {
+            phase = .sizeLineFeed
+        } else if byte == 0x3B {
+            phase = .sizeExtension
+            takeExtensionByte(byte)
+        } else {
+            fail("chunk size is not hexadecimal")
+        }
+    }
+
+    private mutating func takeExtensionByte(_ byte: UInt8) {
+        if byte == 0x0D {
+            phase = .sizeLineFeed
+            return
+        }
+        guard byte &- 0x20 < 0x5F || byte == 0x09 else { return fail("invalid character in a chunk extension") }
+        extensionBytes += 1
+        extensionsTotalBytes += 1
+        if extensionBytes > Self.extensionBytesMax { return fail("chunk extension is too long") }
+        if extensionsTotalBytes > Self.extensionsTotalBytesMax { fail("too many bytes in chunk extensions") }
+    }
+
+    private mutating func takeTrailer(_ byte: UInt8) {
+        if phase == .trailerLineFeed {
+            if byte != 0x0A { return fail("bare carriage return in the trailers") }
+            return endTrailerLine()
+        }
+        switch byte {
+        case 0x0D: phase = .trailerLineFeed
+        case 0x09, 0x20..<0x7F, 0x80...0xFF:
+            if trailers.bytes.count >= Self.trailerBytesMax { return fail("trailers are too large") }
+            trailers.bytes.append(byte)
+        default: fail("control character in the trailers")
+        }
+    }
+
+    private mutating func endTrailerLine() {
+        let line = trailerLineStart..<trailers.bytes.count
+        if line.isEmpty {
+            phase = .done
+            return
+        }
+        if trailers.lines.count >= Self.trailerLinesMax { return fail("too many trailer lines") }
+        switch trailers.bytes.withUnsafeBytes({ parseFieldLine($0, line) }) {
+        case .line(let field):
+            trailers.addLine(field)
+            trailerLineStart = line.upperBound
+            phase = .trailer
+        case .malformed(let reason): fail(reason)
+        }
+    }
+}

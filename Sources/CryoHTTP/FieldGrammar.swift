@@ -1,0 +1,147 @@
+// The byte classes and the field-line grammar shared by every parser here (RFC 9110 §5, §5.6.2; RFC 9112 §5).
+// Domain: pure
+
+/// True for a `tchar` (RFC 9110 §5.6.2). Two constant bitmaps instead of a table: no load, no lazy global.
+@inlinable
+package func isTokenByte(_ byte: UInt8) -> Bool {
+    if byte < 64 { return (0x03FF_6CFA_0000_0000 as UInt64 >> UInt64(byte)) & 1 == 1 }
+    if byte < 128 { return (0x57FF_FFFF_C7FF_FFFE as UInt64 >> UInt64(byte &- 64)) & 1 == 1 }
+    return false
+}
+
+/// True when `bytes` is a non-empty token.
+package func isToken(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    guard !bytes.isEmpty else { return false }
+    var index = 0
+    while index < bytes.count {
+        if !isTokenByte(bytes[index]) { return false }
+        index += 1
+    }
+    return true
+}
+
+/// The value of a hexadecimal digit, or nil.
+@inlinable
+package func hexadecimalValue(_ byte: UInt8) -> UInt8? {
+    if byte &- 0x30 < 10 { return byte &- 0x30 }
+    let lower = byte | 0x20
+    return lower &- 0x61 < 6 ? lower &- 0x61 &+ 10 : nil
+}
+
+/// A strict `1*DIGIT` (RFC 9110 §8.6): no sign, no space, no separator; nil as well above `UInt64.max` or 20 digits.
+package func parseDecimal(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
+    guard 1...20 ~= bytes.count else { return nil }
+    var value: UInt64 = 0
+    for byte in bytes {
+        guard byte &- 0x30 < 10 else { return nil }
+        let (product, wrapped) = value.multipliedReportingOverflow(by: 10)
+        let (sum, carried) = product.addingReportingOverflow(UInt64(byte &- 0x30))
+        if wrapped || carried { return nil }
+        value = sum
+    }
+    return value
+}
+
+/// The index of the first control byte (below 0x20 except HTAB, or DEL) in `lower..<upper`, or `upper`. CR, LF and NUL count.
+///
+/// Eight bytes at a time: two exact carry tests find a byte below 0x20 and a byte equal to 0x7F.
+func firstControl(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: Int) -> Int {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let highs: UInt64 = 0x8080_8080_8080_8080
+    var index = lower
+    while index < upper {
+        if upper - index >= 8 {
+            let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let flipped = word ^ (ones &* 0x7F)
+            let below = (word &- ones &* 0x20) & ~word & highs
+            let deleted = (flipped &- ones) & ~flipped & highs
+            if below | deleted == 0 {
+                index += 8
+                continue
+            }
+        }
+        // At most eight single steps before the word test is tried again, so that one HTAB does not slow the rest down.
+        let stop = min(index + 8, upper)
+        while index < stop {
+            let byte = bytes[index]
+            if (byte < 0x20 && byte != 0x09) || byte == 0x7F { return index }
+            index += 1
+        }
+    }
+    return upper
+}
+
+/// What a search for the end of a line found.
+enum LineScan {
+    /// No line end yet; the search goes on at `resumeAt` (before a CR whose LF has not arrived).
+    case incomplete(resumeAt: Int)
+    /// The line is `..<end`, the next one starts at `next`.
+    case line(end: Int, next: Int)
+    case malformed(StaticString)
+}
+
+/// Finds CRLF from `start`. A bare CR, a bare LF, NUL and any other control is malformed as soon as it is seen (RFC 9112 §2.2).
+func scanLine(_ bytes: UnsafeRawBufferPointer, from start: Int) -> LineScan {
+    let at = firstControl(bytes, from: min(start, bytes.count), to: bytes.count)
+    guard at < bytes.count else { return .incomplete(resumeAt: at) }
+    switch bytes[at] {
+    case 0x0D:
+        guard at + 1 < bytes.count else { return .incomplete(resumeAt: at) }
+        return bytes[at + 1] == 0x0A ? .line(end: at, next: at + 2) : .malformed("bare carriage return")
+    case 0x0A: return .malformed("line ends without a carriage return")
+    case 0x00: return .malformed("nul byte in the head")
+    default: return .malformed("control character in the head")
+    }
+}
+
+/// What `parseFieldLine` made of a line.
+enum FieldLineParse {
+    case line(FieldLine)
+    case malformed(StaticString)
+}
+
+/// Splits the line `range` (without CRLF, already free of controls) into name and value. Positions are stored relative to `base`.
+///
+/// Strict: a token, directly a colon, a value without its surrounding SP and HTAB (RFC 9112 §5.1). Folding is refused (§5.2).
+func parseFieldLine(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, base: Int = 0) -> FieldLineParse {
+    var colon = range.lowerBound
+    while colon < range.upperBound, isTokenByte(bytes[colon]) { colon += 1 }
+    guard colon < range.upperBound else { return .malformed("field line without a colon") }
+    guard bytes[colon] == 0x3A else {
+        let isBlank = bytes[colon] == 0x20 || bytes[colon] == 0x09
+        if isBlank && colon == range.lowerBound { return .malformed("folded field line") }
+        return .malformed(isBlank ? "whitespace in or after a field name" : "field name is not a token")
+    }
+    guard colon > range.lowerBound else { return .malformed("empty field name") }
+    let value = trimmed(bytes, colon + 1..<range.upperBound)
+    return .line(
+        FieldLine(
+            nameStart: range.lowerBound - base, nameCount: colon - range.lowerBound, valueStart: value.lowerBound - base,
+            valueCount: value.count))
+}
+
+/// `range` without surrounding SP and HTAB.
+func trimmed(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> Range<Int> {
+    var lower = range.lowerBound
+    var upper = range.upperBound
+    while lower < upper, bytes[lower] == 0x20 || bytes[lower] == 0x09 { lower += 1 }
+    while upper > lower, bytes[upper - 1] == 0x20 || bytes[upper - 1] == 0x09 { upper -= 1 }
+    return lower..<upper
+}
+
+/// Walks a comma-separated list. Unlike `forEachListElement` it yields empty elements too, for callers that refuse them.
+struct ListCursor {
+    private let bytes: UnsafeRawBufferPointer
+    private var start = 0
+
+    init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    mutating func next() -> UnsafeRawBufferPointer? {
+        guard start <= bytes.count else { return nil }
+        var end = start
+        while end < bytes.count, bytes[end] != 0x2C { end += 1 }
+        let element = trimmed(bytes, start..<end)
+        start = end + 1
+        return UnsafeRawBufferPointer(rebasing: bytes[element])
+    }
+}

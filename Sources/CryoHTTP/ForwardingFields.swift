@@ -1,0 +1,92 @@
+// The fields by which this gateway names itself and its client to the upstream: Via (RFC 9110 §7.6.3) and X-Forwarded-*.
+// Domain: pure
+
+extension FieldSection {
+    /// Appends `element` (not from this section) to the list field `name` (lower case). Several lines of that name become one, in order: a server that reads only
+    /// the first line must not miss the last element.
+    package mutating func appendListElement(_ name: StaticString, _ element: UnsafeRawBufferPointer) {
+        var combined: [UInt8] = []
+        var place: Int?
+        for index in lines.indices where has(name, at: index) {
+            let isBlank = lines[index].valueCount == 0
+            if !isBlank {
+                if !combined.isEmpty { combined.append(contentsOf: [0x2C, 0x20]) }
+                combined.append(contentsOf: bytes[lines[index].value])
+            }
+            if place == nil { place = index } else { remove(at: index) }
+        }
+        if !combined.isEmpty { combined.append(contentsOf: [0x2C, 0x20]) }
+        combined.append(contentsOf: element)
+        guard let place else { return append(name, combined) }
+        let start = bytes.count
+        bytes.append(contentsOf: combined)
+        lines[place].valueStart = UInt32(truncatingIfNeeded: start)
+        lines[place].valueCount = UInt32(truncatingIfNeeded: combined.count)
+    }
+
+    /// Appends a line with the value of line `index`. Byte by byte, because a slice of `bytes` would force a copy of all of it.
+    package mutating func appendCopy(_ name: StaticString, ofLine index: Int) {
+        let value = lines[index].value
+        let start = bytes.count
+        bytes.append(contentsOf: name.rawBytes)
+        for position in value { bytes.append(bytes[position]) }
+        lines.append(
+            FieldLine(
+                nameStart: start, nameCount: name.utf8CodeUnitCount, valueStart: start + name.utf8CodeUnitCount, valueCount: value.count))
+    }
+
+    /// Replaces every line of that name by one. `value` must not point into this section.
+    package mutating func replace(_ name: StaticString, _ value: UnsafeRawBufferPointer) {
+        remove(name)
+        append(name: name.rawBytes, value: value)
+    }
+}
+
+/// Adds this gateway to Via. `minorVersion` is that of the message received; nil means HTTP/2.
+package func appendVia(_ fields: inout FieldSection, minorVersion: UInt8?) {
+    let element: StaticString
+    switch minorVersion {
+    case 0: element = "1.0 cryonet"
+    case nil: element = "2 cryonet"
+    default: element = "1.1 cryonet"
+    }
+    fields.appendListElement("via", element.rawBytes)
+}
+
+/// What the upstream is told about the client.
+package struct ForwardingFacts {
+    /// The peer's address, without port and brackets. Must not point into the section that is changed.
+    package let clientAddress: UnsafeRawBufferPointer
+    /// Whether the client's connection is TLS.
+    package let isSecure: Bool
+    /// Whether the peer is a listed proxy, whose own claims are kept.
+    package let isTrusted: Bool
+
+    package init(clientAddress: UnsafeRawBufferPointer, isSecure: Bool, isTrusted: Bool) {
+        self.clientAddress = clientAddress
+        self.isSecure = isSecure
+        self.isTrusted = isTrusted
+    }
+}
+
+/// Sets X-Forwarded-For, -Proto and -Host. From a peer that is not trusted every claim is replaced or removed; from a trusted one the address
+/// is appended on the right and existing Proto and Host stay. One line per name in every case. X-Forwarded-Host is the Host line as the client
+/// sent it, so this runs before Host is replaced.
+package func setForwardingFields(_ fields: inout FieldSection, _ facts: ForwardingFacts) {
+    if !facts.isTrusted {
+        fields.remove("forwarded")
+        fields.remove("x-real-ip")
+        fields.remove("x-forwarded-for")
+        fields.remove("x-forwarded-proto")
+        fields.remove("x-forwarded-host")
+        fields.remove("x-forwarded-port")
+        fields.remove("x-forwarded-server")
+    }
+    fields.appendListElement("x-forwarded-for", facts.clientAddress)
+    let scheme: StaticString = facts.isSecure ? "https" : "http"
+    if fields.count(of: "x-forwarded-proto") != 1 { fields.replace("x-forwarded-proto", scheme.rawBytes) }
+    if fields.count(of: "x-forwarded-host") != 1 {
+        fields.remove("x-forwarded-host")
+        if let host = fields.firstIndex(of: "host") { fields.appendCopy("x-forwarded-host", ofLine: host) }
+    }
+}

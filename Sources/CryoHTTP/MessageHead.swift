@@ -1,0 +1,57 @@
+// The heads of requests and responses, and how their bodies are delimited.
+// Domain: pure
+
+/// How a message body ends (RFC 9112 §6.3).
+package enum BodyFraming: Sendable, Equatable {
+    case none
+    case length(UInt64)
+    case chunked
+    /// Responses only: the body ends when the connection closes.
+    case untilClose
+}
+
+/// A parsed request head. The raw head is `fields.bytes`; method and target are ranges in it.
+package struct RequestHead: Sendable {
+    package var fields: FieldSection
+    /// Where method and request-target lie in `fields.bytes`.
+    package var method: Range<Int>
+    package var target: Range<Int>
+    /// 0 or 1: the minor version of HTTP/1.x.
+    package var minorVersion: UInt8
+    package var framing: BodyFraming
+    /// Whether the client allows the connection to stay open after this exchange (RFC 9112 §9.3).
+    package var keepsAlive: Bool
+    /// `Expect: 100-continue` was sent (RFC 9110 §10.1.1).
+    package var expectsContinue: Bool
+
+    package init(
+        fields: FieldSection, method: Range<Int>, target: Range<Int>, minorVersion: UInt8, framing: BodyFraming, keepsAlive: Bool,
+        expectsContinue: Bool
+    ) {
+        self.fields = fields
+        self.method = method
+        self.target = target
+        self.minorVersion = minorVersion
+        self.framing = framing
+        self.keepsAlive = keepsAlive
+        self.expectsContinue = expectsContinue
+    }
+
+    /// True when the method is exactly `name` (methods are case-sensitive, RFC 9110 §9.1).
+    @inlinable
+    package func isMethod(_ name: StaticString) -> Bool {
+        guard method.count == name.utf8CodeUnitCount else { return false }
+        return fields.bytes.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: $0[method]).elementsEqual(name.rawBytes) }
+    }
+}
+
+/// A response head as the upstream sent it.
+package struct ResponseHead: Sendable {
+    package var status: UInt16
+    package var fields: FieldSection
+
+    package init(status: UInt16 = 0, fields: FieldSection = FieldSection()) {
+        self.status = status
+        self.fields = fields
+    }
+}

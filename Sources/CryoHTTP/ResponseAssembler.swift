@@ -1,0 +1,192 @@
+// Builds response heads from single header lines, as an HTTP client library delivers them, and judges their framing (RFC 9112 §4–§6).
+// Domain: pure
+
+package enum ResponseLineResult: Sendable {
+    case more
+    /// An interim head (1xx other than 101) is over; it is dropped. The final head follows.
+    case informational(UInt16)
+    /// The head is whole: take it with `takeHead`. 101 comes this way too, its fields matter to whoever asked for the upgrade.
+    case head
+    /// A trailer line came after the head; it was checked and dropped.
+    case trailer
+    /// The response cannot be trusted; the connection must not be reused.
+    case malformed(StaticString)
+}
+
+/// Takes one line per call, with its line end. Strict where a lax reading could change the message: names, controls, folding, status,
+/// framing fields. Lenient where it cannot: a missing reason phrase, a line end of LF alone (the library has split the lines already).
+package struct ResponseAssembler: Sendable {
+    /// Interim heads before the final one.
+    package static let informationalMax = 32
+
+    /// Each case lists what may follow it.
+    private enum Phase {
+        /// Then `fields`.
+        case statusLine
+        /// Then `statusLine` after an interim head, or `trailers`.
+        case fields
+        /// Stays until `reset`.
+        case trailers
+        /// Stays until `reset`.
+        case failed
+    }
+
+    private let limits: HeadLimits
+    private var phase = Phase.statusLine
+    private var head = ResponseHead()
+    private var failure: StaticString = ""
+    private var informationalCount = 0
+    private var headBytes = 0
+    private var trailerLines = 0
+    /// The protocol of the current head: minor version of HTTP/1, nil for HTTP/2 and HTTP/3.
+    package private(set) var minorVersion: UInt8?
+
+    package init(limits: HeadLimits = HeadLimits()) { self.limits = limits }
+
+    /// Hands over the finished head and keeps none of it.
+    package mutating func takeHead() -> ResponseHead {
+        let taken = head
+        head = ResponseHead()
+        return taken
+    }
+
+    /// Makes ready for the next response.
+    package mutating func reset() { self = ResponseAssembler(limits: limits) }
+
+    package mutating func append(_ line: UnsafeRawBufferPointer) -> ResponseLineResult {
+        var end = line.count
+        if end > 0, line[end - 1] == 0x0A {
+            end -= 1
+            if end > 0, line[end - 1] == 0x0D { end -= 1 }
+        }
+        let text = UnsafeRawBufferPointer(rebasing: line[..<end])
+        if phase == .failed { return .malformed(failure) }
+        if firstControl(text, from: 0, to: end) < end { return fail("control character in the response head") }
+        headBytes += line.count
+        if end > limits.fieldBytesMax { return fail("response field line is too long") }
+        if headBytes > limits.headBytesMax { return fail("response head is too large") }
+        switch phase {
+        case .statusLine: return takeStatusLine(text)
+        case .fields: return text.isEmpty ? endHead() : takeField(text)
+        case .trailers: return text.isEmpty ? .more : takeTrailer(text)
+        case .failed: return .malformed(failure)
+        }
+    }
+
+    private mutating func fail(_ reason: StaticString) -> ResponseLineResult {
+        phase = .failed
+        failure = reason
+        return .malformed(reason)
+    }
+
+    /// `HTTP/1.0`, `HTTP/1.1`, `HTTP/2` or `HTTP/3`, a space, three digits, and perhaps a space and anything (RFC 9112 §4).
+    private mutating func takeStatusLine(_ text: UnsafeRawBufferPointer) -> ResponseLineResult {
+        let prefix: StaticString = "HTTP/"
+        guard text.count >= 10, text[..<5].elementsEqual(prefix.rawBytes) else { return fail("malformed status line") }
+        var index = 6
+        switch text[5] {
+        case 0x31:
+            guard text[6] == 0x2E, text[7] == 0x30 || text[7] == 0x31 else { return fail("malformed version in the status line") }
+            minorVersion = text[7] &- 0x30
+            index = 8
+        case 0x32, 0x33: minorVersion = nil
+        default: return fail("malformed version in the status line")
+        }
+        guard text.count >= index + 4, text[index] == 0x20,
+            let status = parseDecimal(UnsafeRawBufferPointer(rebasing: text[index + 1..<index + 4])),
+            text.count == index + 4 || text[index + 4] == 0x20
+        else { return fail("malformed status line") }
+        guard 100...599 ~= status else { return fail("response status out of range") }
+        head.status = UInt16(status)
+        head.fields.removeAll()
+        phase = .fields
+        return .more
+    }
+
+    private mutating func takeField(_ text: UnsafeRawBufferPointer) -> ResponseLineResult {
+        guard head.fields.lines.count < limits.fieldsMax else { return fail("too many response field lines") }
+        switch parseFieldLine(text, 0..<text.count) {
+        case .malformed(let reason): return fail(reason)
+        case .line(var field):
+            let start = head.fields.bytes.count
+            if start == 0 { reserve() }
+            head.fields.bytes.append(contentsOf: text)
+            field.nameStart += UInt32(truncatingIfNeeded: start)
+            field.valueStart += UInt32(truncatingIfNeeded: start)
+            head.fields.addLine(field)
+            return .more
+        }
+    }
+
+    /// One growth for the usual head instead of one per few lines.
+    private mutating func reserve() {
+        head.fields.bytes.reserveCapacity(1024)
+        head.fields.lines.reserveCapacity(24)
+    }
+
+    private mutating func takeTrailer(_ text: UnsafeRawBufferPointer) -> ResponseLineResult {
+        trailerLines += 1
+        if trailerLines > ChunkedDecoder.trailerLinesMax { return fail("too many trailer lines") }
+        if case .malformed(let reason) = parseFieldLine(text, 0..<text.count) { return fail(reason) }
+        return .trailer
+    }
+
+    private mutating func endHead() -> ResponseLineResult {
+        headBytes = 0
+        if head.status < 200, head.status != 101 {
+            informationalCount += 1
+            if informationalCount > Self.informationalMax { return fail("too many interim responses") }
+            phase = .statusLine
+            return .informational(head.status)
+        }
+        if let reason = collapseFraming() { return fail(reason) }
+        phase = .trailers
+        return .head
+    }
+
+    /// Refuses what two readers could delimit differently; of equal Content-Length lines one is kept (RFC 9112 §6.3 rule 5).
+    private mutating func collapseFraming() -> StaticString? {
+        let first = head.fields.firstIndex(of: "content-length")
+        let codings = transferCodings(head.fields)
+        if let codings {
+            if first != nil { return "content-length and transfer-encoding together" }
+            if minorVersion != 1 { return "transfer-encoding in a version without it" }
+            if !codings.isPlainChunked { return "transfer-encoding is not plain chunked" }
+        }
+        guard let first else { return nil }
+        guard let length = head.fields.withValue(at: first, parseDecimal), length <= UInt64(Int64.max) else {
+            return "invalid content-length"
+        }
+        var from = first + 1
+        while let next = head.fields.firstIndex(of: "content-length", from: from) {
+            guard head.fields.withValue(at: next, parseDecimal) == length else { return "conflicting content-length fields" }
+            head.fields.remove(at: next)
+            from = next + 1
+        }
+        return nil
+    }
+}
+
+private func transferCodings(_ fields: FieldSection) -> TransferCodings? {
+    var codings: TransferCodings?
+    var from = 0
+    while let index = fields.firstIndex(of: "transfer-encoding", from: from) {
+        var sum = codings ?? TransferCodings()
+        fields.withValue(at: index) { sum.add($0) }
+        codings = sum
+        from = index + 1
+    }
+    return codings
+}
+
+/// How the body of a final response ends (RFC 9112 §6.3, rules 1 to 8); nil when the fields are invalid, which the assembler has refused.
+/// HEAD, 1xx, 204 and 304 have no body whatever the fields say.
+package func responseFraming(status: UInt16, requestIsHead: Bool, fields: FieldSection) -> BodyFraming? {
+    if requestIsHead || status < 200 || status == 204 || status == 304 { return BodyFraming.none }
+    if let codings = transferCodings(fields) {
+        return codings.isPlainChunked && !fields.contains("content-length") ? .chunked : nil
+    }
+    guard let index = fields.firstIndex(of: "content-length") else { return .untilClose }
+    guard let length = fields.withValue(at: index, parseDecimal), length <= UInt64(Int64.max) else { return nil }
+    return .length(length)
+}

@@ -1,0 +1,104 @@
+// Hop-by-hop removal, Via and the forwarding fields, byte classes and numbers.
+// Domain: cold
+
+import CryoHTTP
+import Testing
+
+@Suite("Fields")
+struct FieldsTests {
+    private func filtered(_ input: [(String, String)]) -> [String] {
+        var fields = section(input)
+        removeHopByHop(&fields)
+        return lines(fields)
+    }
+
+    @Test("fields for one hop are removed and all others keep their order")
+    func hopByHop() {
+        let kept = filtered([
+            ("X-A", "1"), ("Keep-Alive", "timeout=5"), ("TE", "gzip"), ("Upgrade", "h2c"), ("HTTP2-Settings", "AA"),
+            ("Proxy-Connection", "keep-alive"), ("Proxy-Authorization", "Basic x"), ("Proxy-Authenticate", "Basic"), ("Trailer", "X"),
+            ("Transfer-Encoding", "chunked"), ("cOnNeCtIoN", "keep-alive"), ("X-B", "2"), ("TEx", "3"),
+        ])
+        #expect(kept == ["X-A: 1", "X-B: 2", "TEx: 3"])
+    }
+
+    @Test("fields named by any Connection line are removed, in any case")
+    func named() {
+        let kept = filtered([
+            ("x-hop", "1"), ("Connection", "close, X-HOP ,, X-Two"), ("X-Two", "2"), ("X-Two", "3"), ("Connection", "x-three,connection"),
+            ("X-Three", "4"), ("X-Four", "5"),
+        ])
+        #expect(kept == ["X-Four: 5"])
+    }
+
+    @Test("Connection cannot strip what framing, identity and security depend on")
+    func protected() {
+        let names = [
+            "Host", "Authorization", "Cookie", "Content-Length", "Content-Type", "X-Forwarded-For", "Forwarded", "Via", "Origin",
+            "Sec-Fetch-Site", "Cache-Control", "Set-Cookie", "WWW-Authenticate", "X-Real-IP",
+        ]
+        let fields = names.map { ($0, "v") }
+        #expect(filtered([("Connection", names.joined(separator: ", "))] + fields) == names.map { "\($0): v" })
+    }
+
+    @Test("Via is appended to one line")
+    func via() {
+        var fields = section([("X-A", "1")])
+        appendVia(&fields, minorVersion: 1)
+        #expect(lines(fields) == ["X-A: 1", "via: 1.1 cryonet"])
+        fields = section([("Via", "1.0 p"), ("X-A", "1"), ("VIA", "1.1 q")])
+        appendVia(&fields, minorVersion: 0)
+        #expect(lines(fields) == ["Via: 1.0 p, 1.1 q, 1.0 cryonet", "X-A: 1"])
+        fields = section([("Via", "")])
+        appendVia(&fields, minorVersion: nil)
+        #expect(lines(fields) == ["Via: 2 cryonet"])
+    }
+
+    @Test("a peer that is not trusted has its claims replaced, a trusted one has them kept and ours on the right")
+    func forwarded() {
+        let received = [
+            ("Host", "a.test"), ("X-Forwarded-For", "10.0.0.1"), ("x-forwarded-for", "10.0.0.2"), ("X-Forwarded-Proto", "https"),
+            ("Forwarded", "for=10.0.0.1"), ("X-Real-IP", "10.0.0.1"), ("X-Forwarded-Host", "evil"), ("X-Forwarded-Port", "1"),
+        ]
+        let address = latin("127.0.0.1")
+        var fields = section(received)
+        address.withUnsafeBytes { setForwardingFields(&fields, ForwardingFacts(clientAddress: $0, isSecure: false, isTrusted: false)) }
+        #expect(lines(fields) == ["Host: a.test", "x-forwarded-for: 127.0.0.1", "x-forwarded-proto: http", "x-forwarded-host: a.test"])
+        fields = section(Array(received.prefix(4)))
+        address.withUnsafeBytes { setForwardingFields(&fields, ForwardingFacts(clientAddress: $0, isSecure: true, isTrusted: true)) }
+        let expected = ["X-Forwarded-For: 10.0.0.1, 10.0.0.2, 127.0.0.1", "X-Forwarded-Proto: https", "x-forwarded-host: a.test"]
+        #expect(lines(fields) == ["Host: a.test"] + expected)
+    }
+
+    @Test("token bytes are those of the grammar")
+    func tokenBytes() {
+        let allowed = Set(latin("!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"))
+        for byte in UInt8.min...UInt8.max { #expect(isTokenByte(byte) == allowed.contains(byte)) }
+    }
+
+    @Test("a control byte is found at every position of a value, and every other byte passes there")
+    func controlPositions() {
+        for position in 0..<20 {
+            for byte in UInt8.min...UInt8.max {
+                var value = Array(repeating: UInt8(0x61), count: 20)
+                value[position] = byte
+                let isControl = (byte < 0x20 && byte != 9) || byte == 0x7F
+                let input = latin("GET / HTTP/1.1\r\nHost: a\r\nX: ") + value + latin("\r\n\r\n")
+                var parser = RequestParser(limits: HeadLimits())
+                let result = input.withUnsafeBytes { outcome(parser.parse($0)) }
+                #expect(result == (isControl ? .refused(400) : .head(consumed: input.count)), "byte \(byte) at \(position)")
+            }
+        }
+    }
+
+    @Test("decimal and hexadecimal numbers are written without leading zeros", arguments: [0, 1, 9, 10, 15, 16, 99, 100, 4095, UInt64.max])
+    func numbers(value: UInt64) {
+        var buffer: [UInt8] = []
+        buffer.appendDecimal(value)
+        #expect(text(buffer) == String(value))
+        #expect(buffer.withUnsafeBytes { parseDecimal($0) } == value)
+        buffer.removeAll()
+        buffer.appendHexadecimal(value)
+        #expect(text(buffer) == String(value, radix: 16))
+    }
+}
