@@ -21,8 +21,15 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Reso
 
 let package = Package(
     name: "cryonet",
+    products: [
+        .executable(name: "cryonet", targets: ["CryoNetCLI"])
+    ],
     targets: [
         // C libraries of the system, and the thin typed shims over what Swift cannot call.
+        .systemLibrary(name: "CCurl", path: "Sources/CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "CYAML", path: "Sources/CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(name: "CCoding", path: "Sources/CCoding", providers: [.apt(["zlib1g-dev", "libbrotli-dev", "libzstd-dev"])]),
+        .target(name: "CEpoll"),
         .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 
         // The pure part: bytes, JSON, the ten steps.
@@ -30,8 +37,36 @@ let package = Package(
         module("CryoJSON", ["CSimdJSON"]),
         module("CryoPipeline", ["CryoHTTP", "CryoJSON"]),
 
+        // The adapters.
+        module("CryoIO", ["CEpoll"]),
+        module("CryoServer", ["CryoPipeline", "CryoHTTP", "CryoIO"]),
+        module("CryoUpstream", ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl"]),
+        module("CryoTokens", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO"]),
+        module("CryoCoding", ["CCoding"]),
+        module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO"]),
+
+        // Configuration, composition, commands.
+        module("CryoConfig", ["CYAML", "CryoPipeline", "CryoJSON", "CryoHTTP"]),
+        module(
+            "CryoGateway",
+            [
+                "CryoConfig", "CryoServer", "CryoUpstream", "CryoTokens", "CryoAudit", "CryoCoding", "CryoPipeline", "CryoHTTP", "CryoJSON",
+                "CryoIO",
+            ]),
+        .executableTarget(
+            name: "CryoNetCLI", dependencies: ["CryoGateway", "CryoConfig", "CryoPipeline", "CryoIO"], swiftSettings: strict),
+
         tests("CryoHTTPTests", ["CryoHTTP"]),
         tests("CryoJSONTests", ["CryoJSON"]),
+        tests("CryoPipelineTests", ["CryoPipeline", "CryoHTTP", "CryoJSON"]),
+        tests("CryoIOTests", ["CryoIO", "CEpoll"]),
+        tests("CryoServerTests", ["CryoServer", "CryoPipeline", "CryoHTTP", "CryoIO"]),
+        tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO"]),
+        tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO"]),
+        tests("CryoAuditTests", ["CryoAudit", "CryoPipeline", "CryoIO"]),
+        tests("CryoCodingTests", ["CryoCoding", "CCoding"]),
+        tests("CryoConfigTests", ["CryoConfig", "CryoPipeline", "CryoJSON"]),
+        tests("HygieneTests", []),
     ],
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx17

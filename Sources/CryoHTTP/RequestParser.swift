@@ -125,6 +125,7 @@ package struct RequestParser: Sendable {
                 if emptyLines > Self.leadingEmptyLinesMax { throw RequestRefusal("too many empty lines before a request") }
                 return false
             }
+            if line.count > limits.headBytesMax { throw RequestRefusal(status: 414, "request target is too long") }
             requestLine = try parseRequestLine(UnsafeRawBufferPointer(rebasing: input[line]), targetBytesMax: limits.targetBytesMax)
             lines.reserveCapacity(16)
             return false
@@ -147,6 +148,7 @@ package struct RequestParser: Sendable {
             if length > limits.fieldBytesMax { throw RequestRefusal(status: 431, "field line is too long") }
             if lineEnd - headStart > limits.headBytesMax { throw RequestRefusal(status: 431, "request head is too large") }
         } else if !isWhole, length > Self.methodBytesMax {
+            if length > limits.headBytesMax { throw RequestRefusal(status: 414, "request target is too long") }
             let methodEnd = input[lineStart..<lineEnd].prefix(Self.methodBytesMax + 1).firstIndex(of: 0x20)
             guard let methodEnd else { throw RequestRefusal(status: 501, "method is too long") }
             if lineEnd - methodEnd > limits.targetBytesMax + Self.requestLineOverhead {

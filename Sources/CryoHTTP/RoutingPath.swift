@@ -57,6 +57,12 @@ package func routingPath(_ path: UnsafeRawBufferPointer, encodedSlash: EncodedSl
             appendNormalized(byte, to: &copy)
             previousEncoded = byte
             index += 3
+            // `%252e`: a server that decodes twice sees a dot. Seen as what it would become, never as what it says now.
+            if byte == 0x25, let twice = encodedTwice(path, at: index) {
+                copy.append(contentsOf: path[index..<index + 2])
+                index += 2
+                byte = twice
+            }
         } else {
             if byte == 0x5C { return .refused("backslash in the path") }
             copy.append(byte)
@@ -66,6 +72,13 @@ package func routingPath(_ path: UnsafeRawBufferPointer, encodedSlash: EncodedSl
         if !watch.allows(byte) { return .refused("dot segment in the path") }
     }
     return watch.allowsEnd ? .normalized(copy) : .refused("dot segment in the path")
+}
+
+/// The character that two hexadecimal digits after an encoded percent sign stand for, where it could make or end a dot segment.
+private func encodedTwice(_ path: UnsafeRawBufferPointer, at index: Int) -> UInt8? {
+    guard index + 1 < path.count, let high = hexadecimalValue(path[index]), let low = hexadecimalValue(path[index + 1]) else { return nil }
+    let byte = high << 4 | low
+    return byte == 0x2E || byte == 0x2F || byte == 0x5C ? byte : nil
 }
 
 private func refusal(encoded byte: UInt8, after previous: UInt8, _ encodedSlash: EncodedSlashRule) -> StaticString? {

@@ -92,8 +92,8 @@ package struct JSONValueReader {
     }
 
     /// Whether the value is the configured one. Numbers compare by exact value: `1`, `1.0` and `10e-1` are equal, and
-    /// integers of any length keep every digit. Unless `strict`, a string equals the number or bool it spells, and
-    /// bools equal 1 and 0. A missing value equals nothing.
+    /// integers of any length keep every digit. Unless `strict`, a string equals the number or bool it spells exactly (`"0"` is
+    /// 0, `"00000"` and `" 0"` are not) and the other way round. A bool or null is never a number. A missing value equals nothing.
     package func equals(_ slice: JSONSlice, _ scalar: JSONScalar, strict: Bool = false) -> Bool {
         switch (slice.kind, scalar) {
         case (.null, .null):
@@ -112,22 +112,23 @@ package struct JSONValueReader {
     private func equalsCoerced(_ slice: JSONSlice, _ scalar: JSONScalar) -> Bool {
         switch (slice.kind, scalar) {
         case (.string, .number(let text)):
-            return withContent(slice) { content in Self.withBytes(of: text) { Self.areEqualNumbers(content, $0) } }
+            return withContent(slice) { content in Self.withBytes(of: text) { content.elementsEqual($0) } }
         case (.number, .string(let wanted)):
-            return wanted.withUnsafeBytes { Self.areEqualNumbers(raw(slice), $0) }
+            return wanted.withUnsafeBytes { Self.isPlainNumber($0) && Self.areEqualNumbers(raw(slice), $0) }
         case (.string, .bool(let wanted)):
             return withContent(slice) { $0.elementsEqual((wanted ? "true" : "false").utf8) }
         case (.bool, .string(let wanted)):
             return raw(slice).elementsEqual(wanted)
-        case (.bool, .number(let text)):
-            return Self.withBytes(of: text) { JSONDecimal(prefixOf: $0)?.truncated } == integer(slice)
-                && Self.withBytes(of: text) { JSONDecimal(prefixOf: $0)?.isIntegral } == true
-        case (.number, .bool(let wanted)):
-            guard let decimal = JSONDecimal(prefixOf: raw(slice)), decimal.isIntegral else { return false }
-            return decimal.truncated == (wanted ? 1 : 0)
         default:
             return false
         }
+    }
+
+    /// A number as JSON writes it: no leading zeros, no plus sign.
+    private static func isPlainNumber(_ text: UnsafeRawBufferPointer) -> Bool {
+        let digits = text.first == UInt8(ascii: "-") ? UnsafeRawBufferPointer(rebasing: text.dropFirst()) : text
+        guard let first = digits.first, first &- UInt8(ascii: "0") < 10 else { return false }
+        return first != UInt8(ascii: "0") || digits.count == 1 || digits[1] &- UInt8(ascii: "0") >= 10
     }
 
     private static func areEqualNumbers(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {

@@ -1,0 +1,127 @@
+// Owns the descriptor of the audit file: whole lines only, also on a disk that fills up and after a file was moved away.
+// Domain: cold (the writer's queue)
+
+import CryoIO
+import Glibc
+
+/// The system calls that may fail in ways a test has to bring about.
+struct AuditSystem: Sendable {
+    var write: @Sendable (Int32, UnsafeRawBufferPointer) -> Int = { Glibc.write($0, $1.baseAddress, $1.count) }
+    var truncate: @Sendable (Int32, Int) -> Int32 = { ftruncate($0, $1) }
+}
+
+struct AuditFile: ~Copyable {
+    /// How one batch went.
+    struct Written {
+        var lines = 0
+        var failure: SystemError?
+    }
+
+    private let path: String
+    private let system: AuditSystem
+    private var descriptor: Int32
+    /// The file ends in the middle of a line: the next bytes begin with a line end.
+    private var isTorn: Bool
+
+    init(path: String, system: AuditSystem) throws(SystemError) {
+        self.path = path
+        self.system = system
+        descriptor = try Self.open(path)
+        isTorn = Self.endsTorn(path)
+    }
+
+    deinit { close(descriptor) }
+
+    /// Writes whole lines, each with its line end, in as few calls as the system allows.
+    mutating func write(_ batch: UnsafeRawBufferPointer) -> Written {
+        var result = Written()
+        if isTorn {
+            let lineEnd: [UInt8] = [0x0A]
+            guard lineEnd.withUnsafeBytes({ system.write(descriptor, $0) }) == 1 else {
+                result.failure = SystemError("write")
+                return result
+            }
+            isTorn = false
+        }
+        var offset = 0
+        while offset < batch.count {
+            let count = system.write(descriptor, UnsafeRawBufferPointer(rebasing: batch[offset...]))
+            if count < 0, errno == EINTR { continue }
+            if count <= 0 {
+                result.failure = count < 0 ? SystemError("write") : SystemError("write", code: EIO)
+                break
+            }
+            offset += count
+        }
+        let whole = batch[..<offset].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+        for byte in batch[..<whole] where byte == 0x0A { result.lines += 1 }
+        if whole < offset { isTorn = !cutTail(offset - whole, batch[whole..<offset]) }
+        return result
+    }
+
+    /// Takes back the beginning of a line whose end did not fit. Only if the file ends with just these bytes: another
+    /// process may be writing to it as well.
+    private func cutTail(_ length: Int, _ tail: Slice<UnsafeRawBufferPointer>) -> Bool {
+        let reader = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard reader >= 0 else { return false }
+        defer { close(reader) }
+        guard let ours = Self.identity(of: descriptor), let named = Self.identity(of: reader), ours == named, ours.isRegular else {
+            return false
+        }
+        var found = [UInt8](repeating: 0, count: length)
+        let start = ours.size - length
+        guard start >= 0, pread(reader, &found, length, start) == length, found.elementsEqual(tail) else { return false }
+        return system.truncate(descriptor, start) == 0
+    }
+
+    /// Opens the path anew; the old file is kept when that fails.
+    mutating func reopen() throws(SystemError) {
+        let fresh = try Self.open(path)
+        close(descriptor)
+        descriptor = fresh
+        isTorn = Self.endsTorn(path)
+    }
+
+    /// The path names another file, or none, though nobody said so.
+    var wasMovedAway: Bool {
+        guard let ours = Self.identity(of: descriptor), ours.isRegular else { return false }
+        var status = stat()
+        guard stat(path, &status) == 0 else { return errno == ENOENT }
+        return UInt64(status.st_dev) != ours.device || UInt64(status.st_ino) != ours.inode
+    }
+
+    // MARK: Parts
+
+    private struct Identity: Equatable {
+        var device: UInt64
+        var inode: UInt64
+        var isRegular: Bool
+        var size: Int
+    }
+
+    private static func identity(of descriptor: Int32) -> Identity? {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        return Identity(
+            device: UInt64(status.st_dev), inode: UInt64(status.st_ino), isRegular: status.st_mode & S_IFMT == S_IFREG,
+            size: Int(status.st_size))
+    }
+
+    /// Without O_NONBLOCK a pipe nobody reads would hold up the start; afterwards writes may wait on the writer's queue.
+    private static func open(_ path: String) throws(SystemError) -> Int32 {
+        let descriptor = Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0o600)
+        guard descriptor >= 0 else { throw SystemError("open") }
+        _ = fcntl(descriptor, F_SETFL, O_APPEND)
+        return descriptor
+    }
+
+    /// A process that was killed, or a disk that was full, may have left half a line.
+    private static func endsTorn(_ path: String) -> Bool {
+        let reader = Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+        guard reader >= 0 else { return false }
+        defer { close(reader) }
+        guard let file = identity(of: reader), file.isRegular, file.size > 0 else { return false }
+        var last: UInt8 = 0x0A
+        return pread(reader, &last, 1, file.size - 1) == 1 && last != 0x0A
+    }
+}

@@ -1,0 +1,179 @@
+// Owns the catalogue of configuration keys: the one source for validation, the JSON Schema, the printed configuration and the
+// test of the documented file. Defaults come from the settings types.
+// Domain: pure
+
+import CryoPipeline
+
+package enum Catalogue {
+    package static let root = Section([
+        CatalogueKey("listen", .section(listen), required: true, "where clients connect"),
+        CatalogueKey("workers", .integer(0...256), standard: "0", "worker threads of the data path; 0: one for each processor"),
+        CatalogueKey("limits", .section(limits), "bounds of the client side"),
+        CatalogueKey("admin", .section(admin), "the admin listener; absent: none"),
+        CatalogueKey("upstreams", .map(keys: .name, values: .section(upstream)), required: true, "the real APIs, by name"),
+        CatalogueKey("tokens", .map(keys: .name, values: .section(token)), "tokens to inject, by name"),
+        CatalogueKey("policies", .map(keys: .name, values: .section(policy)), "how answers are judged, by name"),
+        CatalogueKey(
+            "routes", .list(.section(route)), required: true, "which request goes where; the longest path that matches wins"),
+        CatalogueKey("audit", .section(audit), "one JSON line for each exchange; absent: none is written"),
+    ])
+
+    /// Every key with its dotted path; `*` stands for a user's name, `[]` for an element.
+    package static var flattened: [(path: String, key: CatalogueKey)] {
+        var result: [(path: String, key: CatalogueKey)] = []
+        func visit(_ shape: Shape, _ path: String) {
+            switch shape {
+            case .section(let section):
+                for key in section.keys {
+                    let keyPath = path.isEmpty ? key.name : "\(path).\(key.name)"
+                    result.append((keyPath, key))
+                    visit(key.shape, keyPath)
+                }
+            case .map(_, let values): visit(values, "\(path).*")
+            case .list(let items): visit(items, "\(path)[]")
+            default: break
+            }
+        }
+        visit(.section(root), "")
+        return result
+    }
+
+    /// Scalars, and lists of scalars, that a flag or a `CRYONET_*` variable may set: those outside maps and lists of sections.
+    package static let settable: [(path: [String], key: CatalogueKey)] = settable(in: root, below: [])
+
+    package static func environmentName(of path: [String]) -> String {
+        "CRYONET_" + path.joined(separator: "_").uppercased()
+    }
+
+    private static func settable(in section: Section, below path: [String]) -> [(path: [String], key: CatalogueKey)] {
+        section.keys.flatMap { key -> [(path: [String], key: CatalogueKey)] in
+            switch key.shape {
+            case .section(let inner): settable(in: inner, below: path + [key.name])
+            case .map, .template, .list(.section): []
+            default: [(path + [key.name], key)]
+            }
+        }
+    }
+
+    /// A day: longer waits are mistakes in the unit.
+    static let milliseconds: ClosedRange<Int64> = 1...86_400_000
+    static let millisecondsOrNone: ClosedRange<Int64> = 0...86_400_000
+
+    private static let hosts = CatalogueKey(
+        "hosts", .list(.text(.host)), standard: "[]", example: "[gateway.internal]",
+        "hosts a request may name besides localhost, 127.0.0.1 and [::1] (DNS rebinding)")
+    private static let unsafeListen = CatalogueKey(
+        "unsafe_listen", .boolean, standard: "false",
+        "allows an address that others can reach: whoever connects uses the tokens")
+
+    static let listen = Section(
+        [
+            CatalogueKey(
+                "address", .text(.listenAddress), required: true, example: "127.0.0.1:8080",
+                "host:port with an IP address, or unix:/path; port 0 lets the system choose"),
+            hosts, unsafeListen,
+            CatalogueKey(
+                "half_close", .choice(ListenSettings.HalfClose.allCases.map(\.rawValue)), standard: ListenSettings.HalfClose.gone.rawValue,
+                "what a client means that shuts its sending side before its answer: gone, or keep for those that wait for it"),
+        ], notYet: ["tls"])
+
+    static let admin = Section([
+        CatalogueKey(
+            "address", .text(.listenAddress), required: true, example: "127.0.0.1:8081",
+            "host:port with an IP address, or unix:/path"),
+        hosts, unsafeListen,
+    ])
+
+    private static let limitStandards = LimitSettings()
+    static let limits = Section([
+        CatalogueKey(
+            "head_bytes_max", .integer(1024...1_048_576), standard: "\(limitStandards.headBytesMax)", units: "bytes",
+            "request line and headers"),
+        CatalogueKey(
+            "body_bytes_max", .integer(0...9_007_199_254_740_992), standard: "\(limitStandards.bodyBytesMax)", units: "bytes",
+            "request body; 0: no bound, bodies are streamed"),
+        CatalogueKey(
+            "head_timeout_ms", .integer(milliseconds), standard: "\(limitStandards.headTimeoutMilliseconds)", units: "milliseconds",
+            "from the first byte of a request to the end of its headers"),
+        CatalogueKey(
+            "body_timeout_ms", .integer(milliseconds), standard: "\(limitStandards.bodyTimeoutMilliseconds)", units: "milliseconds",
+            "between two reads of a request body"),
+        CatalogueKey(
+            "idle_timeout_ms", .integer(milliseconds), standard: "\(limitStandards.idleTimeoutMilliseconds)", units: "milliseconds",
+            "a connection without a request is closed after this"),
+        CatalogueKey(
+            "write_timeout_ms", .integer(milliseconds), standard: "\(limitStandards.writeTimeoutMilliseconds)", units: "milliseconds",
+            "a client that takes no byte for this long is gone"),
+        CatalogueKey(
+            "connections_max", .integer(1...1_000_000), standard: "\(limitStandards.connectionsMax)",
+            "client connections; one more gets 503"),
+        CatalogueKey(
+            "drain_timeout_ms", .integer(millisecondsOrNone), standard: "\(limitStandards.drainTimeoutMilliseconds)",
+            units: "milliseconds", "how long exchanges may take to end after TERM"),
+    ])
+
+    private static let retryStandards = RetrySettings()
+    static let retry = Section([
+        CatalogueKey(
+            "limit", .integer(0...100), standard: "\(retryStandards.limit)", "retries after the first attempt; 0 is off"),
+        CatalogueKey(
+            "base", .decimal(1...10), standard: "2", "the wait before retry k = 0, 1, … is base^k × scale_ms"),
+        CatalogueKey(
+            "scale_ms", .integer(0...600_000), standard: "\(retryStandards.scaleMilliseconds)", units: "milliseconds",
+            "see base"),
+        CatalogueKey(
+            "max_delay_ms", .integer(0...600_000), standard: "\(retryStandards.delayMillisecondsMax)", units: "milliseconds",
+            "no wait is longer, whatever Retry-After says"),
+        CatalogueKey(
+            "jitter", .choice(RetrySettings.Jitter.allCases.map(\.rawValue)), standard: retryStandards.jitter.rawValue,
+            "full: a random part of the wait; none: all of it"),
+        CatalogueKey(
+            "methods", .list(.text(.method)), standard: flow(retryStandards.methods), "only idempotent methods are safe to repeat"),
+        CatalogueKey(
+            "statuses", .list(.integer(failureStatuses)), standard: flow(retryStandards.statuses),
+            "upstream answers that are worth another attempt"),
+    ])
+
+    static let route = Section([
+        CatalogueKey("name", .text(.name), required: true, example: "api", "stands in failures, the audit and metrics"),
+        CatalogueKey(
+            "path", .text(.routePath), required: true, example: "/api/*",
+            "/api/* is /api and all below, /* everything, without * exactly that path"),
+        CatalogueKey("host", .text(.host), example: "api.localhost", "only requests that name this host; absent: every host"),
+        CatalogueKey("methods", .list(.text(.method)), standard: "[]", example: "[GET, HEAD]", "only these methods; empty: every method"),
+        CatalogueKey("upstream", .text(.name), required: true, example: "api", "a name of upstreams"),
+        CatalogueKey("token", .text(.name), standard: "none", example: "app", "a name of tokens, or none"),
+        CatalogueKey("policy", .text(.name), standard: "none", example: "envelope", "a name of policies, or none: answers pass through"),
+        CatalogueKey(
+            "strip_prefix", .text(.pathPrefix), example: "/api", "taken off the front of the path before it goes to the upstream"),
+        CatalogueKey("retry", .section(retry), "attempts again after transient failures"),
+        CatalogueKey(
+            "cors",
+            .section(
+                Section([
+                    CatalogueKey(
+                        "origins", .list(.text(.browserOrigin)), standard: "[]", example: "[https://app.example.com]",
+                        "web origins whose pages may use this route; others get 403")
+                ])), "cross-site requests of browsers"),
+    ])
+
+    private static let redaction = Section([
+        CatalogueKey("headers", .list(.text(.header)), standard: "[]", example: "[x-session]", "header names, added to the built-in ones"),
+        CatalogueKey("json", .list(.text(.any)), standard: "[]", example: "[phone]", "JSON members, added to the built-in ones"),
+        CatalogueKey("query", .list(.text(.any)), standard: "[]", example: "[phone]", "query names, added to the built-in ones"),
+    ])
+
+    private static let auditStandards = AuditSettings(file: "")
+    static let audit = Section([
+        CatalogueKey("file", .text(.file), required: true, example: "/var/log/cryonet/audit.jsonl", "reopened on HUP, mode 0600"),
+        CatalogueKey(
+            "bodies", .choice(AuditSettings.Bodies.allCases.map(\.rawValue)), standard: auditStandards.bodies.rawValue,
+            "whose bodies are kept: off, failures or all"),
+        CatalogueKey(
+            "max_body_bytes", .integer(0...1_048_576), standard: "\(auditStandards.bodyBytesMax)", units: "bytes",
+            "a longer body is cut here"),
+        CatalogueKey("redact", .section(redaction), "values replaced by ***; live secrets always are"),
+    ])
+
+    static func flow<T>(_ items: [T]) -> String { "[" + items.map { "\($0)" }.joined(separator: ", ") + "]" }
+}

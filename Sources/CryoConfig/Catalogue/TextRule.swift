@@ -1,0 +1,145 @@
+// Owns what a text value may look like: one case for each meaning, with its check and its JSON Schema pattern.
+// Domain: pure
+
+import CryoJSON
+import CryoPipeline
+
+package enum TextRule: Sendable, Equatable {
+    case any, name, secret, file, environmentName, header, headerValue, method, host, browserOrigin
+    case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status
+
+    /// Why the text does not follow the rule; nil when it does. Never quotes the text: it may be a secret.
+    func wrong(_ text: String) -> WrongText? {
+        do {
+            switch self {
+            case .any: break
+            case .name: try checkName(text)
+            case .secret: _ = try parseSecretReference(text)
+            case .file: try checkNotEmpty(text)
+            case .environmentName: try checkEnvironmentName(text)
+            case .header: try checkHeaderName(text)
+            case .headerValue: try checkHeaderValue(text)
+            case .method: try checkMethod(text)
+            case .host: _ = try parseHost(text)
+            case .browserOrigin: _ = try parseBrowserOrigin(text)
+            case .listenAddress: _ = try parseListenAddress(text)
+            case .upstreamURL: _ = try parseUpstreamURL(text)
+            case .callURL: try checkCallURL(text)
+            case .path: _ = try parsePath(text)
+            case .routePath: try checkRoutePath(text)
+            case .pathPrefix: try checkPathPrefix(text)
+            case .tokenFormat: try checkTokenFormat(text)
+            case .pin: try checkPin(text)
+            case .code: try checkNotEmpty(text)
+            case .status: _ = try parseStatus(text)
+            }
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// A pattern for the JSON Schema where it says more than "text".
+    var pattern: String? {
+        switch self {
+        case .name: "^[A-Za-z0-9_.-]{1,64}$"
+        case .environmentName: "^[A-Za-z_][A-Za-z0-9_]*$"
+        case .header, .method: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+        case .headerValue: "^[^\\u0000-\\u0008\\u000A-\\u001F\\u007F]*$"
+        case .upstreamURL, .callURL: "^[Hh][Tt][Tt][Pp][Ss]?://"
+        case .routePath, .pathPrefix: "^/"
+        case .tokenFormat: "^[^{]*\\{token\\}[^{]*$"
+        case .pin: "^sha256/[A-Za-z0-9+/]{43}=$"
+        case .status: "^[45][0-9][0-9]$"
+        case .any, .secret, .file, .host, .browserOrigin, .listenAddress, .path, .code: nil
+        }
+    }
+
+    /// The rule also takes a bare number, as written.
+    var allowsNumber: Bool { [.any, .headerValue, .code, .status].contains(self) }
+}
+
+package struct WrongText: Error, Equatable {
+    var message: String
+    var suggestion: String?
+
+    init(_ message: String, suggestion: String? = nil) {
+        self.message = message
+        self.suggestion = suggestion
+    }
+}
+
+func hasControls(_ text: String) -> Bool { text.utf8.contains { $0 < 0x20 || $0 == 0x7F } }
+
+private func checkNotEmpty(_ text: String) throws(WrongText) {
+    guard !text.isEmpty else { throw WrongText("must not be empty") }
+    guard !hasControls(text) else { throw WrongText("must not contain control characters") }
+}
+
+private func checkName(_ text: String) throws(WrongText) {
+    let isName = text.utf8.allSatisfy { isDigit($0) || isLetter($0) || $0 == 0x2D || $0 == 0x2E || $0 == 0x5F }
+    guard isName, (1...64).contains(text.utf8.count) else {
+        throw WrongText("a name is 1 to 64 letters, digits, \"-\", \".\" or \"_\"")
+    }
+}
+
+private func checkEnvironmentName(_ text: String) throws(WrongText) {
+    let bytes = text.utf8
+    guard let first = bytes.first, !isDigit(first), bytes.allSatisfy({ isDigit($0) || isLetter($0) || $0 == 0x5F }) else {
+        throw WrongText("an environment variable's name is letters, digits and \"_\", not beginning with a digit")
+    }
+}
+
+func parseSecretReference(_ text: String) throws(WrongText) -> SecretReference {
+    try checkNotEmpty(text)
+    if text.hasPrefix("env:") {
+        let name = String(text.dropFirst(4))
+        try checkEnvironmentName(name)
+        return .environment(name: name)
+    }
+    if text.hasPrefix("file:") {
+        let path = String(text.dropFirst(5))
+        guard !path.isEmpty else { throw WrongText("file: needs a path, as in file:/run/secrets/token") }
+        return .file(path: path)
+    }
+    return .literal(Secret(text))
+}
+
+func isSecretReference(_ text: String) -> Bool {
+    switch try? parseSecretReference(text) {
+    case .environment, .file: true
+    case .literal, nil: false
+    }
+}
+
+func parsePath(_ text: String) throws(WrongText) -> JSONPath {
+    guard !hasControls(text), let path = JSONPath(text) else {
+        throw WrongText("not a path into JSON: write data.token or /data/token, at most \(JSONPath.segmentsMax) segments")
+    }
+    return path
+}
+
+private func checkTokenFormat(_ text: String) throws(WrongText) {
+    try checkHeaderValue(text)
+    let parts = text.split(separator: "{token}", omittingEmptySubsequences: false)
+    guard parts.count == 2 else {
+        throw WrongText("must contain {token} exactly once, as in \"Bearer {token}\"")
+    }
+}
+
+private func checkPin(_ text: String) throws(WrongText) {
+    let digits = text.utf8.dropFirst(7)
+    let isBase64 = digits.dropLast().allSatisfy { isDigit($0) || isLetter($0) || $0 == 0x2B || $0 == 0x2F }
+    guard text.hasPrefix("sha256/"), digits.count == 44, digits.last == UInt8(ascii: "="), isBase64 else {
+        throw WrongText("a pin is sha256/ and 44 characters of base64: the SHA-256 of the public key's DER")
+    }
+}
+
+func parseStatus(_ text: String) throws(WrongText) -> UInt16 {
+    guard text.utf8.count == 3, let status = UInt16(text), failureStatuses.contains(Int64(status)) else {
+        throw WrongText("must be a status from 400 to 599")
+    }
+    return status
+}
+
+let failureStatuses: ClosedRange<Int64> = 400...599

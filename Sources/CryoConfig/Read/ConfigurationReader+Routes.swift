@@ -1,0 +1,78 @@
+// Owns building routes, and the problems between routes and what they name.
+// Domain: cold
+
+import CryoPipeline
+
+extension ConfigurationReader {
+    mutating func routes(_ root: YAMLNode) -> [RouteSettings] {
+        if let list = root["routes"], case .sequence(let items) = list.content, items.isEmpty {
+            note(list, "routes: needs at least one route")
+        }
+        var routes: [RouteSettings] = []
+        for (index, node) in (root["routes"]?.items ?? []).enumerated() {
+            let path = "routes[\(index)]"
+            reference(node["upstream"], to: root["upstreams"], "upstream", at: path)
+            if node["token"]?.text != "none" { reference(node["token"], to: root["tokens"], "token", at: path) }
+            if node["policy"]?.text != "none" { reference(node["policy"], to: root["policies"], "policy", at: path) }
+            guard let route = route(node, at: path) else { continue }
+            if routes.contains(where: { $0.name == route.name }) {
+                note(node["name"], "\(path).name: the name \(quoted(route.name)) is taken by an earlier route")
+            }
+            if let earlier = routes.first(where: { hides($0, route) }) {
+                let message = "route \(quoted(earlier.name)) takes all its requests"
+                if earlier.upstream == route.upstream {
+                    note(node["path"], "\(path).path: never reached: \(message)")
+                } else {
+                    // A request that names the upstream itself (`curl -x`) considers that upstream's routes only.
+                    warn(node["path"], "\(path).path: reached by requests that name the upstream only: \(message)")
+                }
+            }
+            routes.append(route)
+        }
+        return routes
+    }
+
+    private mutating func reference(_ node: YAMLNode?, to section: YAMLNode?, _ kind: String, at path: String) {
+        guard let name = node?.text else { return }
+        let names = section?.entries.map(\.key) ?? []
+        guard !names.contains(name) else { return }
+        note(
+            node, "\(path).\(kind): there is no \(kind) \(quoted(name))",
+            suggestion: suggestion(for: name, among: kind == "upstream" ? names : names + ["none"]))
+    }
+
+    private mutating func route(_ node: YAMLNode, at path: String) -> RouteSettings? {
+        guard let name = node["name"]?.text, let pattern = node["path"]?.text else { return nil }
+        var route = RouteSettings(name: name, path: pattern, upstream: node["upstream"]?.text ?? "")
+        route.host = node["host"]?.text.flatMap { try? parseHost($0) }
+        route.methods = texts(node["methods"])
+        route.token = node["token"]?.text.flatMap { $0 == "none" ? nil : $0 }
+        route.policy = node["policy"]?.text.flatMap { $0 == "none" ? nil : $0 }
+        route.stripPrefix = node["strip_prefix"]?.text
+        if let prefix = route.stripPrefix, pattern != prefix, !pattern.hasPrefix(prefix + "/") {
+            note(node["strip_prefix"], "\(path).strip_prefix: path does not begin with it")
+        }
+        route.retry = retry(node["retry"])
+        route.corsOrigins = texts(node["cors"]?["origins"]).compactMap { try? parseBrowserOrigin($0) }
+        return route
+    }
+
+    private func retry(_ node: YAMLNode?) -> RetrySettings {
+        var settings = RetrySettings()
+        assign(node?["limit"], to: &settings.limit)
+        settings.base = node?["base"]?.decimal ?? settings.base
+        assign(node?["scale_ms"], to: &settings.scaleMilliseconds)
+        assign(node?["max_delay_ms"], to: &settings.delayMillisecondsMax)
+        choose(node?["jitter"], &settings.jitter)
+        if let methods = node?["methods"] { settings.methods = texts(methods) }
+        if let statuses = node?["statuses"] { settings.statuses = statuses.items.compactMap { $0.integer.map { UInt16(clamping: $0) } } }
+        return settings
+    }
+
+    /// Same host and path, and no method is left for the later one.
+    private func hides(_ earlier: RouteSettings, _ later: RouteSettings) -> Bool {
+        guard earlier.path == later.path, earlier.host == later.host else { return false }
+        if earlier.methods.isEmpty { return true }
+        return !later.methods.isEmpty && later.methods.allSatisfy(earlier.methods.contains)
+    }
+}

@@ -1,0 +1,82 @@
+// One configuration made real: credential stores, the audit and the plan exchanges run by. Swapped whole on reload.
+// Domain: cold
+
+import CryoAudit
+import CryoConfig
+import CryoIO
+import CryoPipeline
+import CryoTokens
+
+final class Composition: Sendable {
+    let configuration: GatewayConfiguration
+    let plan: PipelinePlan
+    let audit: AuditWriter?
+    private let tokens: [String: TokenPart]
+
+    /// A token's store and the source behind it.
+    struct TokenPart: Sendable {
+        let store: CredentialStore
+        let watcher: FileWatcher?
+        /// Tells whether a reload asks for the same token; then the store and its login live on.
+        let fingerprint: String
+    }
+
+    init(_ configuration: GatewayConfiguration, replacing old: Composition?, log: Log) throws(GatewayError) {
+        self.configuration = configuration
+        var tokens: [String: TokenPart] = [:]
+        for settings in configuration.tokens {
+            tokens[settings.name] = try Self.token(settings, replacing: old?.tokens[settings.name], log: log)
+        }
+        self.tokens = tokens
+        audit = try Self.audit(configuration.audit, replacing: old, log: log)
+        plan = try Self.plan(configuration, tokens: tokens, audit: audit)
+    }
+
+    private static func audit(_ settings: AuditSettings?, replacing old: Composition?, log: Log) throws(GatewayError) -> AuditWriter? {
+        guard let settings else { return nil }
+        if let writer = old?.audit, old?.configuration.audit?.file == settings.file {
+            writer.reopen()
+            return writer
+        }
+        do {
+            return try AuditWriter(path: settings.file, warn: { log.warning($0) })
+        } catch {
+            throw GatewayError("can't open the audit file \(settings.file): \(error)")
+        }
+    }
+
+    private static func plan(
+        _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?
+    ) throws(GatewayError) -> PipelinePlan {
+        let upstreams = configuration.upstreams.map { UpstreamPlan($0) }
+        var policies: [String: PolicyPlan] = [:]
+        for settings in configuration.policies {
+            guard let policy = PolicyPlan(settings) else { throw GatewayError("policy \(settings.name): too many paths") }
+            policies[settings.name] = policy
+        }
+        var routes: [RoutePlan] = []
+        for settings in configuration.routes {
+            guard let upstream = upstreams.first(where: { $0.settings.name == settings.upstream }) else {
+                throw GatewayError("route \(settings.name): there is no upstream \(settings.upstream)")
+            }
+            routes.append(
+                RoutePlan(
+                    settings, upstream: upstream, credentials: settings.token.flatMap { tokens[$0]?.store },
+                    policy: settings.policy.flatMap { policies[$0] }))
+        }
+        return PipelinePlan(
+            routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
+            audit: configuration.audit, auditSink: audit, limits: configuration.limits)
+    }
+
+    /// Begins to watch the sources that may change by themselves.
+    func watchSources() {
+        for part in tokens.values { part.watcher?.start() }
+    }
+
+    /// Ends what a newer composition does not carry on.
+    func retire(except new: Composition) {
+        for (name, part) in tokens where new.tokens[name]?.store !== part.store { part.watcher?.stop() }
+        if let audit, new.audit !== audit { audit.close() }
+    }
+}

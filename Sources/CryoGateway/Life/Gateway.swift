@@ -1,0 +1,174 @@
+// The composition root: builds everything a configuration asks for, runs it, reloads it, drains it.
+// Domain: cold (`consumer` is called on workers)
+
+import CryoAudit
+import CryoCoding
+package import CryoConfig
+import CryoHTTP
+import CryoIO
+import CryoJSON
+package import CryoPipeline
+import CryoServer
+import CryoUpstream
+import Dispatch
+import Glibc
+import Synchronization
+
+/// Why the gateway could not start or take a configuration. Holds no secret.
+package struct GatewayError: Error, CustomStringConvertible {
+    package let description: String
+    package init(_ description: String) { self.description = description }
+}
+
+package final class Gateway: RequestAcceptor {
+    private let log: Log
+    private let workers: [Worker]
+    // SAFETY: element `index` is used on worker `index` only.
+    private nonisolated(unsafe) let environments: [ExchangeEnvironment]
+    private let counters: [ExchangeCounters]
+    private let current: Mutex<Composition>
+    private let server = Mutex<Server?>(nil)
+
+    /// Builds workers, token sources and the audit of `configuration`; opens no port.
+    package init(_ configuration: GatewayConfiguration, log: Log) throws(GatewayError) {
+        self.log = log
+        CurlGlobal.initialize()
+        let count = configuration.workers > 0 ? configuration.workers : max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
+        var workers: [Worker] = []
+        do {
+            for index in 0..<count { workers.append(try Worker(index: index)) }
+        } catch {
+            throw GatewayError("can't make a worker: \(error)")
+        }
+        self.workers = workers
+        counters = workers.map { _ in ExchangeCounters() }
+        let directory = Self.temporaryDirectory()
+        var environments: [ExchangeEnvironment] = []
+        for (worker, counters) in zip(workers, counters) {
+            environments.append(
+                ExchangeEnvironment(
+                    forwarder: CurlForwarder(worker: worker), scanner: JSONScanner(), openSpill: { Self.openSpill(directory) },
+                    decode: Self.decode, counters: counters))
+        }
+        self.environments = environments
+        current = Mutex(try Composition(configuration, replacing: nil, log: log))
+    }
+
+    /// Opens the listeners and begins to serve. The bound addresses, as text.
+    package func start() throws(GatewayError) -> [String] {
+        let composition = current.withLock { $0 }
+        let server = Server(
+            workers: workers, limits: composition.configuration.limits, acceptor: self,
+            answersHalfClosed: composition.configuration.listen.halfClose == .keep)
+        for worker in workers { worker.start() }
+        do {
+            let address = try server.listen(composition.configuration.listen)
+            self.server.withLock { $0 = server }
+            composition.watchSources()
+            return [address]
+        } catch {
+            throw GatewayError("can't listen on \(Self.text(composition.configuration.listen.address)): \(error)")
+        }
+    }
+
+    /// Takes a new configuration whole, or nothing of it. The listen address and the number of workers stay as they are.
+    package func reload(_ configuration: GatewayConfiguration) throws(GatewayError) {
+        let old = current.withLock { $0 }
+        if configuration.listen.address != old.configuration.listen.address {
+            log.warning("listen.address can't change on reload; it stays \(Self.text(old.configuration.listen.address))")
+        }
+        let new = try Composition(configuration, replacing: old, log: log)
+        current.withLock { $0 = new }
+        server.withLock { $0?.limits = configuration.limits }
+        old.retire(except: new)
+        new.watchSources()
+    }
+
+    /// Opens the audit file anew, for a file that was moved away.
+    package func reopenAudit() { current.withLock { $0 }.audit?.reopen() }
+
+    /// Refuses new connections, lets open exchanges end, then calls `completion` once, at the latest after the deadline.
+    package func drain(completion: @escaping @Sendable () -> Void) {
+        guard let server = server.withLock({ $0 }) else { return completion() }
+        let once = Once(completion)
+        server.beginDrain { once.run() }
+        let milliseconds = Int(current.withLock { $0.configuration.limits.drainTimeoutMilliseconds })
+        DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { @Sendable in once.run() }
+    }
+
+    /// Cuts what is left and writes what the audit still holds.
+    package func close() {
+        server.withLock { $0 }?.forceClose()
+        let group = DispatchGroup()
+        for worker in workers {
+            group.enter()
+            worker.submit { group.leave() }
+        }
+        _ = group.wait(timeout: .now() + Self.closeTimeout)
+        current.withLock { $0.audit }?.close()
+    }
+
+    /// How long the workers may take to cut their connections before the audit is closed without them.
+    private static let closeTimeout = DispatchTimeInterval.seconds(2)
+
+    package var auditDropped: UInt64 { current.withLock { $0 }.audit?.dropped ?? 0 }
+
+    // MARK: RequestAcceptor
+
+    package func consumer(for arrival: RequestArrival, in context: ConnectionContext) -> any RequestConsumer {
+        let plan = current.withLock { $0.plan }
+        let environment = environments[context.workerIndex]
+        switch arrival {
+        case .request(let head): return Exchange(head: head, plan: plan, environment: environment, context: context)
+        case .refused(let reason, let status, let detail):
+            return RefusedExchange(
+                reason, status: status, detail: detail,
+                exchange: Exchange(head: nil, plan: plan, environment: environment, context: context))
+        }
+    }
+
+    // MARK: Parts
+
+    private static func openSpill(_ directory: String) -> SpillFile? {
+        guard let file = TemporaryFile(directory: directory) else { return nil }
+        return SpillFile(append: { file.append($0) }, read: { file.read(at: $0, into: $1) }, close: { file.close() })
+    }
+
+    private static func decode(
+        _ body: UnsafeRawBufferPointer, _ contentEncoding: UnsafeRawBufferPointer, _ bytesMax: Int
+    ) -> DecodedContent {
+        switch ContentDecoder.decode(body, contentEncoding: contentEncoding, bytesMax: bytesMax, padding: JSONScanner.padding) {
+        case .identity: .decoded(Array(body))
+        case .decoded(let bytes): .decoded(bytes)
+        case .tooLarge: .tooLarge
+        case .broken, .unknownCoding: .broken
+        }
+    }
+
+    private static func temporaryDirectory() -> String {
+        guard let value = getenv("TMPDIR") else { return "/tmp" }
+        return String(cString: value)
+    }
+
+    package static func text(_ address: ListenSettings.Address) -> String {
+        switch address {
+        case .tcp(let host, let port): host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .unix(let path): "unix:\(path)"
+        }
+    }
+}
+
+/// Runs its work the first time only.
+private final class Once: Sendable {
+    private let work: Mutex<(@Sendable () -> Void)?>
+
+    init(_ work: @escaping @Sendable () -> Void) { self.work = Mutex(work) }
+
+    func run() {
+        let work = work.withLock { work in
+            defer { work = nil }
+            return work
+        }
+        work?()
+    }
+}

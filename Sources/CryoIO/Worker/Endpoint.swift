@@ -1,0 +1,124 @@
+// What lives on a worker and receives its events: a socket, a timer owner, or both.
+// Domain: worker
+
+/// Names an endpoint in epoll and timers: slot and generation, never a pointer. An event for a gone endpoint finds another
+/// generation and is dropped.
+package struct EndpointID: Sendable, Hashable {
+    package var slot: UInt32
+    package var generation: UInt32
+
+    var rawValue: UInt64 { UInt64(generation) << 32 | UInt64(slot) }
+
+    init(slot: UInt32, generation: UInt32) {
+        self.slot = slot
+        self.generation = generation
+    }
+
+    init(rawValue: UInt64) {
+        slot = UInt32(truncatingIfNeeded: rawValue)
+        generation = UInt32(truncatingIfNeeded: rawValue >> 32)
+    }
+}
+
+/// Base of everything that receives events of a worker. Confined to that worker's queue. Subclasses override the events
+/// they need. The worker keeps an endpoint alive from `enrol` to `withdraw`. `open` because Swift has no subclassing across
+/// the modules of one package otherwise; nothing outside the package can make one.
+open class Endpoint {
+    package let worker: Worker
+    package fileprivate(set) var id = EndpointID(slot: .max, generation: 0)
+    fileprivate(set) var armedAt = UInt64.max
+    fileprivate(set) var isDeferred = false
+
+    package init(worker: Worker) { self.worker = worker }
+
+    package var isEnrolled: Bool { id.slot != .max }
+
+    /// epoll events of the descriptor watched under this endpoint's name.
+    open func ready(_ events: UInt32) {}
+    /// The time given to `wake(at:)` has come. Recompute what is due and arm again.
+    open func deadlineReached(_ nanoseconds: UInt64) {}
+    /// Called once after the present batch of events, after `Worker.afterBatch` was asked for.
+    open func batchEnded() {}
+
+    /// Calls `deadlineReached` at or after that time. A nearer call replaces a farther one; a farther one is ignored while a
+    /// nearer is pending, since `deadlineReached` arms again anyway.
+    package func wake(at nanoseconds: UInt64) { worker.arm(self, at: nanoseconds) }
+}
+
+/// The endpoints of one worker by slot, with generations.
+struct EndpointTable {
+    private var slots: [Endpoint?] = []
+    private var generations: [UInt32] = []
+    private var free: [UInt32] = []
+    private(set) var count = 0
+
+    mutating func insert(_ endpoint: Endpoint) {
+        let slot: UInt32
+        if let reused = free.popLast() {
+            slot = reused
+        } else {
+            slot = UInt32(slots.count)
+            slots.append(nil)
+            generations.append(0)
+        }
+        slots[Int(slot)] = endpoint
+        endpoint.id = EndpointID(slot: slot, generation: generations[Int(slot)])
+        count += 1
+    }
+
+    mutating func remove(_ endpoint: Endpoint) {
+        let slot = Int(endpoint.id.slot)
+        guard slot < slots.count, slots[slot] === endpoint else { return }
+        slots[slot] = nil
+        generations[slot] &+= 1
+        free.append(UInt32(slot))
+        endpoint.id.slot = .max
+        endpoint.armedAt = .max
+        count -= 1
+    }
+
+    func find(_ id: EndpointID) -> Endpoint? {
+        let slot = Int(id.slot)
+        guard slot < slots.count, generations[slot] == id.generation else { return nil }
+        return slots[slot]
+    }
+
+    func forEach(_ body: (Endpoint) -> Void) {
+        for case .some(let endpoint) in slots { body(endpoint) }
+    }
+}
+
+extension Worker {
+    func arm(_ endpoint: Endpoint, at nanoseconds: UInt64) {
+        guard nanoseconds < endpoint.armedAt, endpoint.isEnrolled else { return }
+        endpoint.armedAt = nanoseconds
+        pushDeadline(DeadlineEntry(at: nanoseconds, endpoint: endpoint.id))
+    }
+
+    /// True when `entry` is the one its endpoint counts on.
+    func isCurrent(_ entry: DeadlineEntry) -> Bool { endpoints.find(entry.endpoint)?.armedAt == entry.at }
+
+    func fire(_ entry: DeadlineEntry) {
+        guard let endpoint = endpoints.find(entry.endpoint), endpoint.armedAt == entry.at else { return }
+        endpoint.armedAt = .max
+        endpoint.deadlineReached(nanoseconds)
+    }
+
+    /// Calls `endpoint.batchEnded` once after this batch of events.
+    package func afterBatch(_ endpoint: Endpoint) {
+        guard !endpoint.isDeferred else { return }
+        endpoint.isDeferred = true
+        deferred.append(endpoint)
+    }
+
+    func endBatch() {
+        var index = 0
+        while index < deferred.count {
+            let endpoint = deferred[index]
+            endpoint.isDeferred = false
+            endpoint.batchEnded()
+            index += 1
+        }
+        deferred.removeAll(keepingCapacity: true)
+    }
+}

@@ -1,0 +1,40 @@
+// What the configuration says about the client side: where to listen, which hosts to answer for, and the limits.
+// Domain: pure
+
+package struct ListenSettings: Sendable, Equatable {
+    package enum Address: Sendable, Equatable {
+        /// A literal IPv4 or IPv6 address (without brackets); port 0 lets the system choose.
+        case tcp(host: String, port: UInt16)
+        case unix(path: String)
+    }
+    package var address: Address
+    /// Hosts a request may name, lower case, without port (design §10: DNS rebinding).
+    package var hosts: [String] = ["localhost", "127.0.0.1", "[::1]"]
+    /// What a client that shuts its sending side after a request means by it.
+    package enum HalfClose: String, Sendable, CaseIterable {
+        /// It has left, as nginx takes it: the exchange is cancelled.
+        case gone
+        /// It has said everything and waits for the answer.
+        case keep
+    }
+    package var halfClose: HalfClose = .gone
+    /// `unsafe_listen`: an address that is not loopback was asked for by that word.
+    package var allowsRemote = false
+
+    package init(address: Address) { self.address = address }
+}
+
+/// Bounds of the client side. Each has a line in Limits.md.
+package struct LimitSettings: Sendable, Equatable {
+    package var headBytesMax = 65_536
+    /// 0: no bound; bodies are streamed.
+    package var bodyBytesMax: UInt64 = 0
+    package var headTimeoutMilliseconds: UInt32 = 10_000
+    package var bodyTimeoutMilliseconds: UInt32 = 30_000
+    package var idleTimeoutMilliseconds: UInt32 = 60_000
+    package var writeTimeoutMilliseconds: UInt32 = 30_000
+    package var connectionsMax = 10_000
+    package var drainTimeoutMilliseconds: UInt32 = 30_000
+
+    package init() {}
+}

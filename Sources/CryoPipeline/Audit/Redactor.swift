@@ -1,0 +1,233 @@
+// Takes secrets out of everything that is written: by name, and by the live values of every token (design §10).
+// Domain: shared (immutable; the live values come from the credential stores)
+
+import CryoHTTP
+
+package final class Redactor: Sendable {
+    private let headers: [[UInt8]]
+    private let json: [[UInt8]]
+    private let jsonBytesMax: Int
+    private let query: [[UInt8]]
+    private let credentials: [CredentialStore]
+    private static let mask: StaticString = "***"
+    /// Shorter values are not searched for: they would turn up by chance everywhere.
+    package static let secretBytesMin = 6
+
+    package init(_ settings: RedactionSettings, credentials: [CredentialStore]) {
+        headers = (settings.headers + credentials.map(\.settings.inject.header)).map { Array($0.lowercased().utf8) }
+        json = settings.json.map { Array($0.lowercased().utf8) }
+        jsonBytesMax = json.map(\.count).max() ?? 0
+        query = settings.query.map { Array($0.lowercased().utf8) }
+        self.credentials = credentials
+    }
+
+    func hidesHeader(_ name: UnsafeRawBufferPointer) -> Bool { contains(headers, name) }
+
+    private func contains(_ names: [[UInt8]], _ name: UnsafeRawBufferPointer) -> Bool {
+        names.contains { candidate in candidate.withUnsafeBytes { equalsIgnoringCase(name, lowercased: $0) } }
+    }
+
+    // MARK: Live values
+
+    /// Replaces every live secret in `bytes`, raw, percent-encoded, base64-encoded or JSON-escaped, by `***`.
+    package func scrub(_ bytes: inout [UInt8]) {
+        for store in credentials {
+            for needle in store.needles() where needle.count <= bytes.count { Self.replace(needle, in: &bytes) }
+        }
+    }
+
+    /// As `scrub`, for bytes that may have been cut off: the beginning of a secret at their end is replaced too.
+    package func scrubCut(_ bytes: inout [UInt8]) {
+        scrub(&bytes)
+        var longest = 0
+        for store in credentials {
+            for needle in store.needles() {
+                var count = min(needle.count - 1, bytes.count)
+                while count > longest, count >= Self.cutBytesMin, !bytes.suffix(count).elementsEqual(needle.prefix(count)) { count -= 1 }
+                if count >= Self.cutBytesMin { longest = max(longest, count) }
+            }
+        }
+        if longest > 0 { bytes.replaceSubrange((bytes.count - longest)..., with: Self.mask.rawBytes) }
+    }
+
+    /// Fewer bytes of a secret tell nothing.
+    private static let cutBytesMin = 4
+
+    /// The spellings in which a secret is looked for.
+    package static func needles(of secret: Secret) -> [[UInt8]] {
+        secret.withBytes { raw in
+            guard raw.count >= secretBytesMin else { return [] }
+            var needles = [raw]
+            let encoded = percentEncoded(raw)
+            if encoded != raw { needles.append(encoded) }
+            // The last group depends on what follows in a longer text; without it the rest still matches.
+            let base64 = raw.withUnsafeBytes { Base64.encode($0) }
+            needles.append(Array(base64.prefix(raw.count / 3 * 4)))
+            var escaped: [UInt8] = []
+            for byte in raw {
+                if byte == 0x22 || byte == 0x5C { escaped.append(0x5C) }
+                escaped.append(byte)
+            }
+            if escaped != raw { needles.append(escaped) }
+            return needles
+        }
+    }
+
+    private static func percentEncoded(_ bytes: [UInt8]) -> [UInt8] {
+        let digits: StaticString = "0123456789ABCDEF"
+        var encoded: [UInt8] = []
+        for byte in bytes {
+            let isUnreserved =
+                (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 || byte == 0x2D || byte == 0x2E || byte == 0x5F || byte == 0x7E
+            if isUnreserved {
+                encoded.append(byte)
+            } else {
+                encoded.append(0x25)
+                encoded.append(digits.utf8Start[Int(byte >> 4)])
+                encoded.append(digits.utf8Start[Int(byte & 15)])
+            }
+        }
+        return encoded
+    }
+
+    private static func replace(_ needle: [UInt8], in bytes: inout [UInt8]) {
+        var searchStart = 0
+        while let found = find(needle, in: bytes, from: searchStart) {
+            bytes.replaceSubrange(found..<found + needle.count, with: mask.rawBytes)
+            searchStart = found + mask.utf8CodeUnitCount
+        }
+    }
+
+    private static func find(_ needle: [UInt8], in bytes: [UInt8], from start: Int) -> Int? {
+        guard let first = needle.first, bytes.count - start >= needle.count else { return nil }
+        return bytes.withUnsafeBufferPointer { bytes -> Int? in
+            var index = start
+            let last = bytes.count - needle.count
+            while index <= last {
+                if bytes[index] == first, matches(needle, bytes, at: index) { return index }
+                index += 1
+            }
+            return nil
+        }
+    }
+
+    private static func matches(_ needle: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+        for offset in 1..<needle.count where bytes[index + offset] != needle[offset] { return false }
+        return true
+    }
+
+    // MARK: Names
+
+    /// A target with the values of hidden query keys replaced.
+    package func redactTarget(_ target: UnsafeRawBufferPointer) -> [UInt8] {
+        guard let mark = target.firstIndex(of: 0x3F) else { return Array(target) }
+        var redacted = Array(target[...mark])
+        redactPairs(UnsafeRawBufferPointer(rebasing: target[(mark + 1)...]), isForm: false, into: &redacted)
+        return redacted
+    }
+
+    /// A form's fields go by the names of JSON members as well: it carries the same secrets.
+    private func redactPairs(_ pairs: UnsafeRawBufferPointer, isForm: Bool, into redacted: inout [UInt8]) {
+        var start = 0
+        while start <= pairs.count {
+            let end = pairs[start...].firstIndex(of: 0x26) ?? pairs.count
+            let pair = pairs[start..<end]
+            let name = UnsafeRawBufferPointer(rebasing: pair.prefix { $0 != 0x3D })
+            if name.count < pair.count, hides(name, isForm: isForm) {
+                redacted.append(contentsOf: name)
+                redacted.append(0x3D)
+                redacted.append(contentsOf: Self.mask.rawBytes)
+            } else {
+                redacted.append(contentsOf: pair)
+            }
+            if end == pairs.count { return }
+            redacted.append(0x26)
+            start = end + 1
+        }
+    }
+
+    /// A key may be percent-encoded; the server will decode it before it takes the secret from it.
+    private func hides(_ name: UnsafeRawBufferPointer, isForm: Bool) -> Bool {
+        if contains(query, name) || (isForm && contains(json, name)) { return true }
+        guard name.contains(0x25) else { return false }
+        var decoded: [UInt8] = []
+        var index = 0
+        while index < name.count {
+            if name[index] == 0x25, index + 2 < name.count, let high = hexadecimalValue(name[index + 1]),
+                let low = hexadecimalValue(name[index + 2])
+            {
+                decoded.append(high << 4 | low)
+                index += 3
+            } else {
+                decoded.append(name[index])
+                index += 1
+            }
+        }
+        return decoded.withUnsafeBytes { contains(query, $0) || (isForm && contains(json, $0)) }
+    }
+
+    /// A body with the string and number values of hidden JSON members, and of hidden form fields, replaced. Works on
+    /// broken JSON too: it looks for `"name"` and a colon, wherever they are.
+    package func redactBody(_ body: UnsafeRawBufferPointer) -> [UInt8] {
+        var redacted: [UInt8] = []
+        redacted.reserveCapacity(body.count)
+        if let first = body.first(where: { $0 > 0x20 }), first != 0x7B, first != 0x5B, body.contains(0x3D) {
+            redactPairs(body, isForm: true, into: &redacted)
+            return redacted
+        }
+        var index = 0
+        while index < body.count {
+            // Every quote may open a name: where a stray quote turned strings inside out, the names are found all the same.
+            guard body[index] == 0x22, let end = nameEnd(body, from: index),
+                contains(json, UnsafeRawBufferPointer(rebasing: body[(index + 1)..<end])), let value = valueRange(body, after: end + 1)
+            else {
+                redacted.append(body[index])
+                index += 1
+                continue
+            }
+            redacted.append(contentsOf: body[index..<value.lowerBound])
+            redacted.append(0x22)
+            redacted.append(contentsOf: Self.mask.rawBytes)
+            redacted.append(0x22)
+            index = value.upperBound
+        }
+        return redacted
+    }
+
+    /// The next quote, where one is near enough to end a hidden name.
+    private func nameEnd(_ body: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        let end = min(body.count, start + 2 + jsonBytesMax)
+        guard start + 1 < end else { return nil }
+        return body[(start + 1)..<end].firstIndex(of: 0x22)
+    }
+
+    /// The closing quote of the string that opens at `start`.
+    private func stringEnd(_ body: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        var index = start + 1
+        while index < body.count {
+            if body[index] == 0x5C {
+                index += 2
+            } else if body[index] == 0x22 {
+                return index
+            } else {
+                index += 1
+            }
+        }
+        return nil
+    }
+
+    /// The scalar after a colon; nil for objects, arrays and values of other names. An unclosed string reaches to the end.
+    private func valueRange(_ body: UnsafeRawBufferPointer, after start: Int) -> Range<Int>? {
+        var index = start
+        func skipSpace() { while index < body.count, body[index] <= 0x20 { index += 1 } }
+        skipSpace()
+        guard index < body.count, body[index] == 0x3A else { return nil }
+        index += 1
+        skipSpace()
+        guard index < body.count, body[index] != 0x7B, body[index] != 0x5B else { return nil }
+        let lower = index
+        if body[index] == 0x22 { return lower..<(stringEnd(body, from: index).map { $0 + 1 } ?? body.count) }
+        while index < body.count, body[index] != 0x2C, body[index] != 0x7D, body[index] != 0x5D { index += 1 }
+        return lower..<index
+    }
+}

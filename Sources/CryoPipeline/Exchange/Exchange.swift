@@ -1,0 +1,319 @@
+// One client request and all that is done for it: drives an ExchangeMachine over the ports.
+// Owns the request, the replay buffer, the held response and the record of what happened.
+// Domain: worker
+
+package import CryoHTTP
+package import CryoJSON
+
+/// What a worker lends to all its exchanges.
+package struct ExchangeEnvironment {
+    package let forwarder: any Forwarder
+    package let scanner: JSONScanner
+    package let openSpill: () -> SpillFile?
+    /// Removes the codings a Content-Encoding names from a whole body, up to that many bytes.
+    package let decode: (_ body: UnsafeRawBufferPointer, _ contentEncoding: UnsafeRawBufferPointer, _ bytesMax: Int) -> DecodedContent
+    package let counters: ExchangeCounters
+
+    package init(
+        forwarder: any Forwarder, scanner: JSONScanner, openSpill: @escaping () -> SpillFile?,
+        decode: @escaping (UnsafeRawBufferPointer, UnsafeRawBufferPointer, Int) -> DecodedContent, counters: ExchangeCounters
+    ) {
+        self.forwarder = forwarder
+        self.scanner = scanner
+        self.openSpill = openSpill
+        self.decode = decode
+        self.counters = counters
+    }
+}
+
+/// Confined to the worker of its connection.
+package final class Exchange: RequestConsumer {
+    let plan: PipelinePlan
+    let environment: ExchangeEnvironment
+    let context: ConnectionContext
+    let id: [UInt8]
+    var head: RequestHead?
+    var machine = ExchangeMachine(rules: ExchangeRules())
+    /// For an exchange that never came to the machine: what the steps before it ended in.
+    var earlyOutcomes: StepOutcomes?
+    var match: RouteMatch?
+
+    // inject
+    var credential: Credential?
+    /// The revision of the login the exchange began with (ledger AS4); retries do not change it.
+    var revision: SessionRevision?
+    var baseFields = FieldSection()
+    var baseFieldsCount = (bytes: 0, lines: 0)
+    var requestID: [UInt8] = []
+
+    // forward
+    var body: ReplayBuffer?
+    var isBodyPaused = false
+    var attempt: AttemptID?
+    var isAttemptOpen = false
+    var records: [AttemptRecord] = []
+    var isForwarderWaitingForBody = false
+
+    // refresh
+    var ticket: UInt64?
+
+    // normalize, reply
+    var response: ResponseHead?
+    var responseFraming: BodyFraming = .none
+    var held = HeldBody()
+    /// The held body without its content coding, once somebody had to look into it; nil while it has none.
+    var decoded: [UInt8]?
+    var isHolding = false
+    /// The held response's attempt still has bytes, but is stopped until it is known whether they are wanted.
+    var isHeldPaused = false
+    var retryAfterSeconds: Int64?
+    var business: BusinessFailure?
+    var verdict: EnvelopeVerdict?
+    var failure: Failure?
+    var statusSent: UInt16 = 0
+    var bytesSent: UInt64 = 0
+    var isOver = false
+    /// The beginnings of the bodies, as far as the audit wants them.
+    var auditedRequestBody = AuditedBody()
+    var auditedResponseBody = AuditedBody()
+    /// What lies beneath a failure: why a request was refused, or how an attempt ended.
+    var underlyingDetail: StaticString?
+
+    // deadlines, monotonic nanoseconds; .max is none
+    var deadlines = ExchangeDeadlines()
+
+    package init(head: RequestHead?, plan: PipelinePlan, environment: ExchangeEnvironment, context: ConnectionContext) {
+        self.head = head
+        self.plan = plan
+        self.environment = environment
+        self.context = context
+        id = ExchangeID.make(
+            unixMicroseconds: context.startUnixMicroseconds, randomHigh: context.scheduler.random(), randomLow: context.scheduler.random())
+        environment.counters.begin()
+    }
+
+    var now: UInt64 { context.scheduler.nanoseconds }
+    var outcomes: StepOutcomes { earlyOutcomes ?? machine.outcomes }
+    var isReplayable: Bool { body?.isReplayable ?? true }
+
+    // MARK: From the connection
+
+    package func begin() {
+        guard let head else { return }
+        requestID = head.fields.withValue(of: "x-request-id") { ExchangeID.isAcceptable($0) ? Array($0) : nil }.flatMap { $0 } ?? id
+        switch RouteRule(plan: plan, localPort: context.localPort).decide(head) {
+        case .ping: answerPing()
+        case .refused(let reason, let status, let detail): refuse(reason, status: status, detail: detail)
+        case .matched(let match):
+            self.match = match
+            begin(on: match.route, head)
+        }
+    }
+
+    private func begin(on route: RoutePlan, _ head: RequestHead) {
+        let standing = tokenStanding(on: route, head)
+        var rules = ExchangeRules()
+        rules.injectsToken = route.credentials != nil && standing != .keptClientValue
+        rules.canRefresh = route.credentials?.canRefresh ?? false
+        // The raw view is the upstream's answer whatever it is (ledger IC3).
+        rules.hasPolicy = route.policy.map { $0.settings.view != .raw } ?? false
+        rules.retryLimit = route.retry.settings.limit
+        rules.isRetryEligible = head.fields.bytes.withUnsafeBytes { bytes in
+            route.retry.allowsMethod(UnsafeRawBufferPointer(rebasing: bytes[head.method]))
+        }
+        rules.passesOversize = route.policy?.settings.oversize != .fail
+        rules.passesNonJSON = route.policy?.settings.nonJSON == .pass
+        machine = ExchangeMachine(rules: rules)
+        if head.framing != .none {
+            let recordsBody = (rules.injectsToken && rules.canRefresh) || rules.retryLimit > 0
+            body = ReplayBuffer(records: recordsBody && isWorthRecording(head.framing), openSpill: environment.openSpill)
+        }
+        prepareFields(head, on: route)
+        deadlines.total = .max
+        if head.framing == .none { startTotalDeadline() }
+        perform(machine.handle(.begun(standing)))
+        armDeadlines()
+    }
+
+    private func isWorthRecording(_ framing: BodyFraming) -> Bool {
+        if case .length(let length) = framing { return length <= UInt64(ReplayBuffer.fileBytesMax) }
+        return true
+    }
+
+    package func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Flow {
+        guard !isOver, let body else { return .more }
+        if let audit = plan.audit, audit.bodies != .off { auditedRequestBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+        // Before the forwarder is woken: it may read at once, and let the client go on.
+        isBodyPaused = body.append(bytes) == .pause
+        wakeForwarder()
+        return isBodyPaused ? .pause : .more
+    }
+
+    package func receiveBodyEnd() {
+        guard !isOver, let body else { return }
+        body.complete()
+        startTotalDeadline()
+        wakeForwarder()
+    }
+
+    private func wakeForwarder() {
+        guard isForwarderWaitingForBody, isAttemptOpen, let attempt else { return }
+        isForwarderWaitingForBody = false
+        environment.forwarder.requestBodyReady(attempt)
+    }
+
+    package func bodyRefused(_ reason: FailureReason, status: UInt16, detail: StaticString) {
+        guard !isOver else { return }
+        var outcomes = machine.outcomes
+        outcomes.read = reason == .requestTooLarge ? .tooLarge : reason == .requestTimedOut ? .timedOut : .malformed
+        if machine.state == .streaming {
+            outcomes.reply = .truncated
+            earlyOutcomes = outcomes
+            abortReply()
+        } else {
+            outcomes.reply = .sent
+            earlyOutcomes = outcomes
+            underlyingDetail = detail
+            replyFailure(reason, status: status)
+        }
+    }
+
+    package func clientGone() {
+        guard !isOver else { return }
+        _ = machine.handle(.clientGone)
+        if body?.isComplete == false || head == nil {
+            var outcomes = machine.outcomes
+            outcomes.read = .clientGone
+            earlyOutcomes = outcomes
+        }
+        statusSent = statusSent == 0 ? 499 : statusSent
+        failure = Failure(.clientGone, language: .english)
+        conclude()
+    }
+
+    package func replyDrained() {
+        guard !isOver, isAttemptOpen, let attempt else { return }
+        touchIdle()
+        armDeadlines()
+        environment.forwarder.resumeResponse(attempt)
+    }
+
+    // MARK: Actions
+
+    func perform(_ action: ExchangeAction) {
+        switch action {
+        case .nothing: break
+        case .startAttempt: startAttempt()
+        case .demandToken: demandToken()
+        case .hold: isHolding = true
+        case .stream: streamResponse(marked: nil)
+        case .judge: judge()
+        case .replyJudged: replyJudged()
+        case .backOff(let number): backOff(number)
+        case .fail(let reason): replyFailure(reason, status: nil)
+        case .replyHeld(let reason): streamResponse(marked: reason)
+        case .giveUpAndRefresh(let reason, let repliesHeld):
+            match?.route.credentials?.refreshInBackground(.refused(version: credential?.version ?? 0))
+            if repliesHeld { streamResponse(marked: reason) } else { replyFailure(reason, status: nil) }
+        case .finish: finishReply()
+        case .abort:
+            failure = Failure(machine.outcomes.forward == .timedOut ? .upstreamTimedOut : .responseTruncated, language: .english)
+            abortReply()
+        case .abandon: conclude()
+        }
+    }
+
+    private func backOff(_ number: UInt32) {
+        cancelAttempt()
+        guard let route = match?.route else { return }
+        let delay = route.retry.delayMilliseconds(
+            number: number, retryAfterSeconds: retryAfterSeconds, random: context.scheduler.random())
+        deadlines.backOff = now &+ delay * 1_000_000
+        armDeadlines()
+    }
+
+    // MARK: Deadlines
+
+    package func deadlineReached(_ nanoseconds: UInt64) {
+        guard !isOver else { return }
+        while let kind = deadlines.takeDue(at: nanoseconds), !isOver {
+            let event = ExchangeEvent.deadline(kind, isReplayable: isReplayable)
+            if kind == .tokenWait { withdrawTicket() }
+            perform(machine.handle(event))
+        }
+        armDeadlines()
+    }
+
+    func armDeadlines() {
+        guard !isOver else { return }
+        let nearest = deadlines.nearest
+        if nearest < .max { context.scheduler.wake(at: nearest) }
+    }
+
+    func touchIdle() {
+        guard let timeouts = match?.route.upstream.settings.timeouts, timeouts.idleMilliseconds > 0 else { return }
+        let length = isEventStream ? max(timeouts.idleMilliseconds, Self.streamIdleMilliseconds) : timeouts.idleMilliseconds
+        deadlines.idle = now &+ UInt64(length) * 1_000_000
+    }
+
+    /// The idle time allowed on event streams, where silence is normal (ledger TO3).
+    static let streamIdleMilliseconds: UInt32 = 3_600_000
+
+    private var isEventStream: Bool {
+        guard let response else { return false }
+        return MediaType.of(response.fields) == .eventStream
+    }
+
+    /// The total time begins when the whole request is here: a slow upload is bounded by the read step.
+    private func startTotalDeadline() {
+        guard let timeouts = match?.route.upstream.settings.timeouts, timeouts.totalMilliseconds > 0 else { return }
+        deadlines.total = now &+ UInt64(timeouts.totalMilliseconds) * 1_000_000
+        armDeadlines()
+    }
+}
+
+/// The times by which something must have happened; `.max` is none.
+struct ExchangeDeadlines {
+    var response = UInt64.max
+    var idle = UInt64.max
+    var total = UInt64.max
+    var tokenWait = UInt64.max
+    var backOff = UInt64.max
+
+    var nearest: UInt64 { min(response, idle, total, tokenWait, backOff) }
+
+    /// The first that is due, taken out.
+    mutating func takeDue(at nanoseconds: UInt64) -> DeadlineKind? {
+        if total <= nanoseconds {
+            total = .max
+            return .total
+        }
+        if backOff <= nanoseconds {
+            backOff = .max
+            return .backOff
+        }
+        if tokenWait <= nanoseconds {
+            tokenWait = .max
+            return .tokenWait
+        }
+        if response <= nanoseconds {
+            response = .max
+            return .response
+        }
+        if idle <= nanoseconds {
+            idle = .max
+            return .idle
+        }
+        return nil
+    }
+}
+
+/// What the audit tells about one attempt.
+struct AttemptRecord {
+    var startedAt: UInt64
+    var endedAt: UInt64 = 0
+    var status: UInt16 = 0
+    var outcome: StaticString = "responded"
+    var tokenVersion: UInt64 = 0
+    var timing = AttemptTiming()
+}

@@ -1,0 +1,406 @@
+// The order of the ten steps, as one pure state machine: what an exchange does next, and the outcome of each step.
+// Domain: pure
+
+/// What is known about an exchange before its first attempt.
+package struct ExchangeRules: Sendable {
+    /// The route injects a token, and did not keep the client's own value.
+    package var injectsToken = false
+    /// The token's source can make another one.
+    package var canRefresh = false
+    package var hasPolicy = false
+    package var retryLimit: UInt32 = 0
+    /// The method (or its idempotency key) may be sent again.
+    package var isRetryEligible = false
+    package var passesOversize = true
+    package var passesNonJSON = false
+
+    package init() {}
+}
+
+/// What the exchange is asked to do with a response head, decided by the driver from status and fields.
+package enum HeadDisposition: Sendable, Equatable {
+    /// Not a policy's business: send it on as it comes.
+    case passThrough
+    /// A 2xx whose body the policy looks at.
+    case judge
+    /// A status the policy turns into a failure.
+    case fail
+}
+
+package enum TokenStanding: Sendable, Equatable {
+    case notApplicable, keptClientValue, ready
+    /// None, or expired, but the source can make one.
+    case unusable
+    case missing
+}
+
+package enum JudgeResult: Sendable, Equatable {
+    case accepted, unwrapped, notJSON
+    /// Without its content coding it exceeds what is judged.
+    case tooLarge
+    /// `refusesToken`: the code is one of the token's `on_business_codes`.
+    case rejected(refusesToken: Bool)
+}
+
+package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff }
+
+package enum ExchangeEvent: Sendable {
+    case begun(TokenStanding)
+    case tokenDecided(RefreshDecision)
+    /// `isSameSession`: the newer token belongs to the login the exchange began with.
+    case tokenAnswered(TokenAnswer, isSameSession: Bool)
+    case headReceived(HeadDisposition, refusesToken: Bool, isRetryStatus: Bool, isReplayable: Bool)
+    /// The held body is complete, or as much of it as is kept.
+    case holdEnded(isComplete: Bool, isReplayable: Bool)
+    case judged(JudgeResult, isReplayable: Bool)
+    case bodyEnded
+    case attemptFailed(ForwardError, isReplayable: Bool)
+    case deadline(DeadlineKind, isReplayable: Bool)
+    case clientGone
+}
+
+package enum ExchangeAction: Sendable, Equatable {
+    case nothing
+    /// Build the request from the client's original and send it; an earlier attempt is cancelled.
+    case startAttempt
+    case demandToken
+    /// Keep the response in memory, up to the bound of its purpose.
+    case hold
+    /// Send the head, what is held, and everything that follows.
+    case stream
+    case judge
+    /// Send the judged body, unwrapped or whole.
+    case replyJudged
+    /// Wait before retry `number` (from 0).
+    case backOff(number: UInt32)
+    /// Answer with the failure JSON.
+    case fail(FailureReason)
+    /// Answer with the upstream's own response, marked with the reason. Streams what is still to come.
+    case replyHeld(FailureReason)
+    /// As `replyHeld` or `fail`, after starting a refresh that nobody here waits for.
+    case giveUpAndRefresh(FailureReason, repliesHeld: Bool)
+    case finish
+    /// Close the client's connection so that it sees an incomplete reply.
+    case abort
+    /// The client is gone: stop everything.
+    case abandon
+}
+
+/// Events in, one action out. No I/O, no clock, no callbacks.
+package struct ExchangeMachine: Sendable {
+    package enum HoldPurpose: Sendable, Equatable { case refusal, retry, failure, judgement }
+
+    package enum State: Sendable, Equatable {
+        /// Next: awaitingToken, forwarding, done.
+        case created
+        /// There is no usable token; a refresh is on its way. Next: forwarding, done.
+        case awaitingToken
+        /// An attempt is with the upstream, no final head yet. Next: holding, streaming, backingOff, done.
+        case forwarding
+        /// The head is here and the body is being kept. Next: awaitingRefresh, backingOff, streaming, done.
+        case holding(HoldPurpose)
+        /// The token was refused; the response is held. Next: forwarding, streaming, done.
+        case awaitingRefresh
+        /// Next: forwarding, done.
+        case backingOff
+        /// The head went to the client: nothing is retried any more. Next: done.
+        case streaming
+        case done
+    }
+
+    package private(set) var state: State = .created
+    package private(set) var outcomes = StepOutcomes()
+    package private(set) var attempts: UInt32 = 0
+    package private(set) var authRetries: UInt32 = 0
+    package private(set) var retries: UInt32 = 0
+    package let rules: ExchangeRules
+
+    package init(rules: ExchangeRules) {
+        self.rules = rules
+        outcomes.read = .parsed
+        outcomes.route = .matched
+        outcomes.refresh = .notNeeded
+        outcomes.retry = .notNeeded
+    }
+
+    package mutating func handle(_ event: ExchangeEvent) -> ExchangeAction {
+        if state == .done { return .nothing }
+        switch event {
+        // inject: before anything is sent, because a request without its token is a certain 401.
+        case .begun(let standing): return begin(standing)
+        // refresh: before retry, so that a refused token never uses up a transient retry.
+        case .tokenDecided(let decision): return decide(decision)
+        case .tokenAnswered(let answer, let isSameSession): return answer == .ready ? tokenReady(isSameSession) : tokenFailed(answer)
+        // forward, then the judging order of the seeds: HTTP status, then network, then business.
+        case .headReceived(let disposition, let refusesToken, let isRetryStatus, let isReplayable):
+            return receiveHead(disposition, refusesToken, isRetryStatus, isReplayable)
+        case .holdEnded(let isComplete, let isReplayable): return endHold(isComplete, isReplayable)
+        case .attemptFailed(let error, let isReplayable): return fail(error, isReplayable)
+        // normalize: only a complete 2xx body is judged.
+        case .judged(let result, let isReplayable): return judge(result, isReplayable)
+        // reply: the end of what was streamed.
+        case .bodyEnded: return state == .streaming ? end(.sent, .finish) : .nothing
+        case .deadline(let kind, let isReplayable): return miss(kind, isReplayable)
+        case .clientGone: return end(.clientGone, .abandon)
+        }
+    }
+
+    // MARK: inject
+
+    private mutating func begin(_ standing: TokenStanding) -> ExchangeAction {
+        guard state == .created else { return .nothing }
+        switch standing {
+        case .notApplicable:
+            outcomes.inject = .notApplicable
+            return start()
+        case .keptClientValue:
+            outcomes.inject = .keptClientValue
+            return start()
+        case .ready:
+            outcomes.inject = .injected
+            return start()
+        case .unusable:
+            state = .awaitingToken
+            return .demandToken
+        case .missing:
+            outcomes.inject = .tokenMissing
+            return conclude(.tokenMissing)
+        }
+    }
+
+    private mutating func start() -> ExchangeAction {
+        attempts += 1
+        state = .forwarding
+        return .startAttempt
+    }
+
+    // MARK: refresh
+
+    private mutating func decide(_ decision: RefreshDecision) -> ExchangeAction {
+        guard state == .awaitingToken || state == .awaitingRefresh else { return .nothing }
+        switch decision {
+        case .lead:
+            outcomes.refresh = .led
+            return .nothing
+        case .join:
+            outcomes.refresh = .joined
+            return .nothing
+        case .alreadyNewer:
+            outcomes.refresh = .alreadyNewer
+            return tokenReady(true)
+        case .rejected: return tokenFailed(.rejected)
+        case .failed: return tokenFailed(.failed)
+        case .windowExceeded: return tokenFailed(.windowExceeded)
+        }
+    }
+
+    private mutating func tokenReady(_ isSameSession: Bool) -> ExchangeAction {
+        switch state {
+        case .awaitingToken:
+            outcomes.inject = .injected
+            return start()
+        case .awaitingRefresh:
+            // A newer login's token must not carry an older login's request (ledger B-C5).
+            guard isSameSession else { return giveUp(.refreshRejected) }
+            authRetries += 1
+            outcomes.retry = .retried
+            return start()
+        default: return .nothing
+        }
+    }
+
+    private mutating func tokenFailed(_ answer: TokenAnswer) -> ExchangeAction {
+        let reason: FailureReason
+        switch answer {
+        case .ready, .failed:
+            outcomes.refresh = .failed
+            reason = .refreshFailed
+        case .rejected:
+            outcomes.refresh = .rejected
+            reason = .refreshRejected
+        case .windowExceeded:
+            outcomes.refresh = .windowExceeded
+            reason = .refreshWindowExceeded
+        }
+        switch state {
+        case .awaitingToken:
+            outcomes.inject = .tokenMissing
+            return conclude(answer == .rejected ? .tokenMissing : .tokenUnavailable)
+        case .awaitingRefresh: return giveUp(reason)
+        default: return .nothing
+        }
+    }
+
+    /// The refused answer is final: as failure JSON where a policy asks for it, else as the upstream sent it.
+    private mutating func giveUp(_ reason: FailureReason) -> ExchangeAction {
+        if rules.hasPolicy { return conclude(reason) }
+        outcomes.normalize = .passedThrough
+        state = .streaming
+        return .replyHeld(reason)
+    }
+
+    private mutating func refused(_ isReplayable: Bool) -> ExchangeAction {
+        state = .awaitingRefresh
+        if isReplayable { return .demandToken }
+        outcomes.retry = .notReplayable
+        if rules.hasPolicy {
+            _ = conclude(.bodyNotReplayable)
+            return .giveUpAndRefresh(.bodyNotReplayable, repliesHeld: false)
+        }
+        outcomes.normalize = .passedThrough
+        state = .streaming
+        return .giveUpAndRefresh(.bodyNotReplayable, repliesHeld: true)
+    }
+
+    // MARK: forward
+
+    private mutating func receiveHead(
+        _ disposition: HeadDisposition, _ refusesToken: Bool, _ isRetryStatus: Bool, _ isReplayable: Bool
+    ) -> ExchangeAction {
+        guard state == .forwarding else { return .nothing }
+        outcomes.forward = .responded
+        if refusesToken, rules.injectsToken, rules.canRefresh, authRetries == 0 { return hold(.refusal) }
+        if isRetryStatus, mayRetry(isReplayable) { return hold(.retry) }
+        switch disposition {
+        case .judge: return hold(.judgement)
+        case .fail: return hold(.failure)
+        case .passThrough:
+            outcomes.normalize = .passedThrough
+            state = .streaming
+            return .stream
+        }
+    }
+
+    private mutating func hold(_ purpose: HoldPurpose) -> ExchangeAction {
+        state = .holding(purpose)
+        return .hold
+    }
+
+    private mutating func endHold(_ isComplete: Bool, _ isReplayable: Bool) -> ExchangeAction {
+        guard case .holding(let purpose) = state else { return .nothing }
+        switch purpose {
+        case .refusal: return refused(isReplayable)
+        case .retry: return backOff()
+        case .failure: return conclude(.upstreamStatus)
+        case .judgement:
+            if isComplete { return .judge }
+            outcomes.normalize = .tooLarge
+            guard rules.passesOversize else { return conclude(.responseTooLarge) }
+            state = .streaming
+            return .stream
+        }
+    }
+
+    private mutating func fail(_ error: ForwardError, _ isReplayable: Bool) -> ExchangeAction {
+        switch state {
+        case .forwarding:
+            outcomes.forward = Self.outcome(of: error)
+            if RetryRule.isTransient(error), mayRetry(isReplayable) { return backOff() }
+            return conclude(FailureReason(error))
+        case .holding(.judgement):
+            outcomes.forward = .reset
+            if mayRetry(isReplayable) { return backOff() }
+            return conclude(.responseTruncated)
+        case .holding:
+            // The status alone decides (ledger V7a); what came of the body is kept.
+            return endHold(false, isReplayable)
+        case .streaming:
+            outcomes.forward = .reset
+            return end(.truncated, .abort)
+        case .created, .awaitingToken, .awaitingRefresh, .backingOff, .done:
+            // The attempt is no longer needed: its answer is held, or another follows.
+            return .nothing
+        }
+    }
+
+    private static func outcome(of error: ForwardError) -> ForwardOutcome {
+        switch error {
+        case .dnsFailed: .dnsFailed
+        case .connectRefused: .connectFailed
+        case .connectTimedOut: .timedOut
+        case .tlsFailed, .tlsCertificate, .pinMismatch: .tlsFailed
+        case .reset, .emptyResponse, .malformedResponse, .truncated, .requestBodyFailed: .reset
+        }
+    }
+
+    // MARK: retry
+
+    private mutating func mayRetry(_ isReplayable: Bool) -> Bool {
+        guard rules.retryLimit > 0 else { return false }
+        if !rules.isRetryEligible {
+            outcomes.retry = .notEligible
+        } else if !isReplayable {
+            outcomes.retry = .notReplayable
+        } else if retries >= rules.retryLimit {
+            outcomes.retry = .limitReached
+        } else {
+            return true
+        }
+        return false
+    }
+
+    private mutating func backOff() -> ExchangeAction {
+        outcomes.retry = .retried
+        state = .backingOff
+        retries += 1
+        return .backOff(number: retries - 1)
+    }
+
+    private mutating func miss(_ kind: DeadlineKind, _ isReplayable: Bool) -> ExchangeAction {
+        switch (kind, state) {
+        case (.backOff, .backingOff): return start()
+        case (.tokenWait, .awaitingToken), (.tokenWait, .awaitingRefresh): return tokenFailed(.failed)
+        case (.response, .forwarding):
+            outcomes.forward = .timedOut
+            if mayRetry(isReplayable) { return backOff() }
+            return conclude(.upstreamTimedOut)
+        case (.idle, .holding(.judgement)):
+            outcomes.forward = .timedOut
+            return conclude(.upstreamTimedOut)
+        case (.idle, .holding): return endHold(false, isReplayable)
+        case (.idle, .streaming):
+            outcomes.forward = .timedOut
+            return end(.truncated, .abort)
+        case (.total, .streaming), (.total, .created): return .nothing
+        case (.total, .awaitingRefresh): return giveUp(.refreshFailed)
+        // A status is judged before what came of its body.
+        case (.total, .holding(.failure)): return endHold(false, isReplayable)
+        case (.total, _):
+            if outcomes.forward == nil { outcomes.forward = .timedOut }
+            return conclude(.upstreamTimedOut)
+        default: return .nothing
+        }
+    }
+
+    // MARK: normalize, reply
+
+    private mutating func judge(_ result: JudgeResult, _ isReplayable: Bool) -> ExchangeAction {
+        guard state == .holding(.judgement) else { return .nothing }
+        switch result {
+        case .accepted:
+            outcomes.normalize = .accepted
+            return end(.sent, .replyJudged)
+        case .unwrapped:
+            outcomes.normalize = .unwrapped
+            return end(.sent, .replyJudged)
+        case .notJSON:
+            outcomes.normalize = .notJSON
+            return rules.passesNonJSON ? end(.sent, .replyJudged) : conclude(.responseNotJSON)
+        case .tooLarge:
+            outcomes.normalize = .tooLarge
+            return rules.passesOversize ? end(.sent, .replyJudged) : conclude(.responseTooLarge)
+        case .rejected(let refusesToken):
+            outcomes.normalize = .businessRejected
+            if refusesToken, rules.injectsToken, rules.canRefresh, authRetries == 0 { return refused(isReplayable) }
+            return conclude(.businessRejected)
+        }
+    }
+
+    private mutating func conclude(_ reason: FailureReason) -> ExchangeAction { end(.sent, .fail(reason)) }
+
+    private mutating func end(_ outcome: ReplyOutcome, _ action: ExchangeAction) -> ExchangeAction {
+        outcomes.reply = outcome
+        state = .done
+        return action
+    }
+}

@@ -1,0 +1,227 @@
+// Step forward: builds attempts, feeds them the request body and takes their answers.
+// Domain: worker
+
+package import CryoHTTP
+
+extension Exchange {
+    func startAttempt() {
+        guard let head, let match else { return }
+        cancelAttempt()
+        resetResponse()
+        _ = body?.rewind()
+        injectToken(on: match.route)
+        var record = AttemptRecord(startedAt: now)
+        record.tokenVersion = machine.rules.injectsToken ? credential?.version ?? 0 : 0
+        records.append(record)
+        if head.expectsContinue { context.sink.sendContinue() }
+        underlyingDetail = nil
+        let request = AttemptRequest(
+            upstream: match.route.upstream.settings, method: Array(head.fields.bytes[head.method]), target: target(head, match),
+            fields: baseFields, framing: isHead ? .none : head.framing, isIdempotent: isIdempotent(head))
+        isForwarderWaitingForBody = false
+        isAttemptOpen = true
+        touchResponseDeadline()
+        attempt = environment.forwarder.begin(request, for: self)
+        armDeadlines()
+    }
+
+    var isHead: Bool { head?.isMethod("HEAD") ?? false }
+
+    /// RFC 9110 §9.2.2.
+    private func isIdempotent(_ head: RequestHead) -> Bool {
+        head.isMethod("GET") || head.isMethod("HEAD") || head.isMethod("PUT") || head.isMethod("DELETE") || head.isMethod("OPTIONS")
+            || head.isMethod("TRACE")
+    }
+
+    /// The origin-form target: base path, the client's path less the stripped prefix, the query untouched.
+    private func target(_ head: RequestHead, _ match: RouteMatch) -> [UInt8] {
+        var target: [UInt8] = []
+        let path = head.fields.bytes[match.path]
+        let strip = match.isAbsolute ? [] : match.route.stripPrefix
+        target.reserveCapacity(path.count + match.route.upstream.basePath.count + (match.query?.count ?? 0) + 2)
+        if !match.isAbsolute { target.append(contentsOf: match.route.upstream.basePath) }
+        let rest = path.dropFirst(strip.count)
+        if !strip.isEmpty, path.starts(with: strip), strip.last == 0x2F || rest.isEmpty || rest.first == 0x2F {
+            if rest.first != 0x2F { target.append(0x2F) }
+            target.append(contentsOf: rest)
+        } else {
+            target.append(contentsOf: path)
+        }
+        if let query = match.query {
+            target.append(0x3F)
+            target.append(contentsOf: head.fields.bytes[query])
+        }
+        return target
+    }
+
+    private func touchResponseDeadline() {
+        guard let timeouts = match?.route.upstream.settings.timeouts, timeouts.responseMilliseconds > 0 else { return }
+        deadlines.response = now &+ UInt64(timeouts.responseMilliseconds) * 1_000_000
+    }
+
+    func cancelAttempt() {
+        guard isAttemptOpen, let attempt else { return }
+        isAttemptOpen = false
+        self.attempt = nil
+        deadlines.response = .max
+        deadlines.idle = .max
+        closeRecord("cancelled", nil)
+        environment.forwarder.cancel(attempt)
+    }
+
+    func closeRecord(_ outcome: StaticString, _ timing: AttemptTiming?) {
+        guard !records.isEmpty else { return }
+        let last = records.count - 1
+        records[last].endedAt = now
+        if let timing { records[last].timing = timing }
+        if records[last].status == 0 || outcome.utf8CodeUnitCount != 9 { records[last].outcome = outcome }
+    }
+
+    // MARK: Request body, read by the forwarder (also inside its C callback: copies only)
+
+    package func readRequestBody(_ id: AttemptID, into buffer: UnsafeMutableRawBufferPointer) -> RequestBodyRead {
+        guard id == attempt || attempt == nil, let body, !isOver else { return .failed }
+        let read = body.read(into: buffer)
+        switch read {
+        case .wait: isForwarderWaitingForBody = true
+        case .bytes:
+            touchResponseDeadline()
+            if isBodyPaused, body.waitingBytes < ReplayBuffer.waitingBytesLow {
+                isBodyPaused = false
+                context.sink.resumeRequestBody()
+            }
+        case .end, .failed: break
+        }
+        return read
+    }
+
+    package func rewindRequestBody(_ id: AttemptID) -> Bool {
+        guard id == attempt, !isOver else { return false }
+        return body?.rewind() ?? true
+    }
+
+    // MARK: Answers
+
+    package func attemptReceivedHead(_ id: AttemptID, _ head: ResponseHead, framing: BodyFraming) {
+        guard id == attempt, !isOver else { return }
+        deadlines.response = .max
+        response = head
+        responseFraming = framing
+        touchIdle()
+        if !records.isEmpty { records[records.count - 1].status = head.status }
+        let route = match?.route
+        retryAfterSeconds = RetryRule.retryAfterSeconds(head.fields, nowUnixSeconds: context.scheduler.unixMicroseconds / 1_000_000)
+        let action = machine.handle(
+            .headReceived(
+                disposition(of: head), refusesToken: route?.credentials?.settings.refresh.onStatus.contains(head.status) ?? false,
+                isRetryStatus: route?.retry.allowsStatus(head.status) ?? false, isReplayable: isReplayable))
+        perform(action)
+        armDeadlines()
+    }
+
+    package func attemptReceivedBody(_ id: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Flow {
+        guard id == attempt, !isOver else { return .more }
+        touchIdle()
+        if isHolding { return hold(bytes) }
+        if let audit = plan.audit, audit.bodies == .all { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+        bytesSent += UInt64(bytes.count)
+        let flow = context.sink.sendBody(bytes)
+        if flow == .pause { deadlines.idle = .max }
+        return flow
+    }
+
+    package func attemptEnded(_ id: AttemptID, _ timing: AttemptTiming) {
+        guard id == attempt, !isOver else { return }
+        closeRecord("responded", timing)
+        isAttemptOpen = false
+        attempt = nil
+        deadlines.idle = .max
+        if isHolding {
+            isHolding = false
+            perform(machine.handle(.holdEnded(isComplete: true, isReplayable: isReplayable)))
+        } else {
+            isHeldPaused = false
+            perform(machine.handle(.bodyEnded))
+        }
+        armDeadlines()
+    }
+
+    package func attemptFailed(_ id: AttemptID, _ error: ForwardError, _ timing: AttemptTiming) {
+        guard id == attempt, !isOver else { return }
+        closeRecord(FailureReason(error).staticName, timing)
+        underlyingDetail = error.detail
+        isAttemptOpen = false
+        attempt = nil
+        deadlines.response = .max
+        deadlines.idle = .max
+        if isHolding || isHeldPaused { held.isTruncated = true }
+        isHolding = false
+        perform(machine.handle(.attemptFailed(error, isReplayable: isReplayable)))
+        armDeadlines()
+    }
+
+    // MARK: Holding
+
+    private func resetResponse() {
+        response = nil
+        held = HeldBody()
+        decoded = nil
+        isHolding = false
+        isHeldPaused = false
+        verdict = nil
+        business = nil
+    }
+
+    private var heldBytesMax: Int {
+        if case .holding(.judgement) = machine.state { return match?.route.policy?.settings.bodyBytesMax ?? 0 }
+        return FailureBody.responseDataBytesMax
+    }
+
+    private func hold(_ bytes: UnsafeRawBufferPointer) -> Flow {
+        held.bytes.append(contentsOf: bytes)
+        guard held.bytes.count > heldBytesMax else { return .more }
+        isHolding = false
+        isHeldPaused = true
+        perform(machine.handle(.holdEnded(isComplete: false, isReplayable: isReplayable)))
+        // Streaming goes on at once; while a token is awaited, or after a failure, nothing more is taken.
+        return machine.state == .streaming && isAttemptOpen ? .more : .pause
+    }
+}
+
+extension ForwardError {
+    /// For people, in a failure's `underlyingError`.
+    var detail: StaticString {
+        switch self {
+        case .dnsFailed: "the name could not be resolved"
+        case .connectRefused: "the connection was refused or no address answered"
+        case .connectTimedOut: "no connection within timeouts.connect_ms"
+        case .tlsFailed: "the tls handshake failed"
+        case .tlsCertificate: "the certificate could not be verified for this name"
+        case .pinMismatch: "the public key matches no pin"
+        case .reset: "the connection was closed or reset before an answer"
+        case .emptyResponse: "the connection was closed without an answer"
+        case .malformedResponse: "the answer is not valid http"
+        case .truncated: "the answer ended before its announced end"
+        case .requestBodyFailed: "the request body could not be read again"
+        }
+    }
+}
+
+extension FailureReason {
+    /// The raw value as a literal, for the audit's hot path.
+    var staticName: StaticString {
+        switch self {
+        case .upstreamDNSFailed: "upstream_dns_failed"
+        case .connectRefused: "connect_refused"
+        case .connectTimedOut: "connect_timed_out"
+        case .tlsFailed: "tls_failed"
+        case .tlsCertificateInvalid: "tls_certificate_invalid"
+        case .pinMismatch: "pin_mismatch"
+        case .reset: "reset"
+        case .emptyResponse: "empty_response"
+        case .responseMalformed: "response_malformed"
+        case .responseTruncated: "response_truncated"
+        default: "failed"
+        }
+    }
+}

@@ -1,0 +1,91 @@
+// Judges a complete 2xx body by a policy: success, business failure, or not JSON at all (ledger §J).
+// Domain: worker (the scanner belongs to one)
+
+package import CryoJSON
+
+/// What a body turned out to be.
+package enum EnvelopeVerdict {
+    /// Pass these bytes on. `isPlainText`: they are the content of a JSON string.
+    case accepted(EnvelopeView)
+    case rejected(BusinessFailure)
+    case notJSON
+}
+
+package enum EnvelopeView {
+    case whole
+    /// A part of the body, byte for byte.
+    case slice(Range<Int>)
+    /// The unescaped content of a string.
+    case text([UInt8])
+}
+
+package struct BusinessFailure {
+    /// The code as raw JSON and as text without quotes; nil when there is none.
+    package var rawCode: [UInt8]?
+    package var codeText: [UInt8]?
+    package var integerCode: Int?
+    /// nil: no candidate was a non-empty string.
+    package var message: [UInt8]?
+}
+
+package struct EnvelopeJudge {
+    private let scanner: JSONScanner
+    private var slices: [JSONSlice] = []
+
+    package init(scanner: JSONScanner) { self.scanner = scanner }
+
+    /// Judges an array, which gets the padding the scanner needs for the time of the call.
+    package mutating func judge(padding body: inout [UInt8], by policy: PolicyPlan) -> EnvelopeVerdict {
+        let count = body.count
+        body.append(contentsOf: repeatElement(0, count: JSONScanner.padding))
+        defer { body.removeLast(JSONScanner.padding) }
+        return body.withUnsafeBytes { judge(UnsafeRawBufferPointer(rebasing: $0[..<count]), by: policy) }
+    }
+
+    /// `body` must have `JSONScanner.padding` readable bytes beyond its end.
+    package mutating func judge(_ body: UnsafeRawBufferPointer, by policy: PolicyPlan) -> EnvelopeVerdict {
+        guard scanner.scan(body, paths: policy.paths, into: &slices) == .scanned else { return .notJSON }
+        let reader = JSONValueReader(body)
+        if isSuccess(reader, policy) { return .accepted(view(reader, policy)) }
+        return .rejected(failure(reader, policy))
+    }
+
+    private func isSuccess(_ reader: JSONValueReader, _ policy: PolicyPlan) -> Bool {
+        guard let rule = policy.settings.success, let index = policy.successIndex else { return true }
+        let slice = slices[index]
+        if slice.kind == .missing { return rule.missing == .success }
+        return reader.equals(slice, rule.equals, strict: rule.isStrict)
+    }
+
+    private func view(_ reader: JSONValueReader, _ policy: PolicyPlan) -> EnvelopeView {
+        guard policy.settings.view == .data, let index = policy.dataIndex else { return .whole }
+        let slice = slices[index]
+        switch slice.kind {
+        case .missing, .null: return .whole
+        case .string: return .text(reader.stringBytes(slice))
+        case .object, .array, .number, .bool: return .slice(slice.range)
+        }
+    }
+
+    private func failure(_ reader: JSONValueReader, _ policy: PolicyPlan) -> BusinessFailure {
+        var failure = BusinessFailure()
+        if let index = policy.codeIndex {
+            let slice = slices[index]
+            switch slice.kind {
+            case .number:
+                failure.rawCode = Array(reader.raw(slice))
+                failure.codeText = failure.rawCode
+            case .string where reader.isNonEmptyString(slice):
+                failure.rawCode = Array(reader.raw(slice))
+                failure.codeText = reader.stringBytes(slice)
+            default: break
+            }
+            failure.integerCode = reader.integer(slice).flatMap { Int(exactly: $0) }
+        }
+        for index in policy.messageIndices where reader.isNonEmptyString(slices[index]) {
+            failure.message = reader.stringBytes(slices[index])
+            break
+        }
+        return failure
+    }
+}

@@ -1,0 +1,107 @@
+// Decides, for everybody who needs a newer token, who refreshes, who waits and who is told that it is no use (design §7).
+// Domain: pure (kept behind the credential store's lock)
+
+/// Why a newer token is wanted.
+package enum RefreshCause: Sendable, Equatable {
+    /// The upstream refused this version.
+    case refused(version: UInt64)
+    /// There is no token, or the one there is has expired.
+    case unusable
+    /// The token still works but will expire soon; nobody waits.
+    case early
+}
+
+/// What somebody who needs a newer token is to do.
+package enum RefreshDecision: Sendable, Equatable {
+    /// Start the refresh, and wait for its end like the others.
+    case lead
+    /// A refresh is on its way: wait for its end.
+    case join
+    /// A newer version is there already: use it.
+    case alreadyNewer
+    /// A refresh for this version was refused for good, or the source has nothing newer.
+    case rejected
+    /// A refresh failed a moment ago; the next try comes after the back-off. Or too many wait.
+    case failed
+    case windowExceeded
+}
+
+/// How a refresh ended, as the gate remembers it.
+package enum RefreshVerdict: Sendable, Equatable { case renewed, unchanged, rejected, failed }
+
+/// One flight per token. The flight belongs to no caller: whoever leads may leave.
+package struct RefreshGate: Sendable {
+    package enum State: Sendable, Equatable {
+        /// Next: refreshing.
+        case idle
+        /// Next: idle.
+        case refreshing(since: UInt64)
+    }
+
+    /// Delay before the next try after a failure that may pass, doubling from the first to the last.
+    package static let backoffMinNanoseconds: UInt64 = 1_000_000_000
+    package static let backoffMaxNanoseconds: UInt64 = 30_000_000_000
+
+    package private(set) var state: State = .idle
+    /// The version for which a refresh is known to be useless, and until when that is believed; a new version clears it.
+    private var hopelessVersion: UInt64?
+    private var hopelessUntil: UInt64 = 0
+    private var failuresInARow: UInt32 = 0
+    private var backoffUntil: UInt64 = 0
+    private var window: RefreshWindow
+    private let waitersMax: Int
+    private var isCountedFlight = false
+
+    package init(settings: RefreshSettings) {
+        window = RefreshWindow(limit: settings.perWindowMax, seconds: settings.windowSeconds)
+        waitersMax = settings.waitersMax
+    }
+
+    /// `current`: the version of the token held now, 0 for none. `waiters`: how many wait already.
+    package mutating func demand(_ cause: RefreshCause, current: UInt64, waiters: Int, at nanoseconds: UInt64) -> RefreshDecision {
+        if case .refused(let version) = cause, version < current { return .alreadyNewer }
+        if case .refreshing = state {
+            return waiters >= waitersMax ? .failed : .join
+        }
+        if hopelessVersion == current, nanoseconds < hopelessUntil { return .rejected }
+        if nanoseconds < backoffUntil { return .failed }
+        if case .refused = cause {
+            if window.isExceeded(at: nanoseconds) { return .windowExceeded }
+            isCountedFlight = true
+        } else {
+            isCountedFlight = false
+        }
+        state = .refreshing(since: nanoseconds)
+        return .lead
+    }
+
+    /// The flight has ended. `current`: the version that was held when it ended, before anything is installed.
+    package mutating func complete(_ verdict: RefreshVerdict, current: UInt64, at nanoseconds: UInt64) {
+        state = .idle
+        switch verdict {
+        case .renewed:
+            hopelessVersion = nil
+            failuresInARow = 0
+            backoffUntil = 0
+            if isCountedFlight { window.count(at: nanoseconds) }
+        case .unchanged, .rejected:
+            hopelessVersion = current
+            // A refused refresh token stays refused. A source that had nothing newer, or a client without any token, is asked again
+            // after the longest back-off: a file may be replaced, an account be unlocked.
+            hopelessUntil = verdict == .rejected && current != 0 ? .max : nanoseconds &+ Self.backoffMaxNanoseconds
+            failuresInARow = 0
+            if isCountedFlight { window.count(at: nanoseconds) }
+        case .failed:
+            let delay = Self.backoffMinNanoseconds << UInt64(min(failuresInARow, 5))
+            failuresInARow += 1
+            backoffUntil = nanoseconds &+ min(delay, Self.backoffMaxNanoseconds)
+        }
+    }
+
+    /// A token came from elsewhere (a login, a changed file): nothing is hopeless any more.
+    package mutating func forgetFailures() {
+        hopelessVersion = nil
+        failuresInARow = 0
+        backoffUntil = 0
+    }
+}

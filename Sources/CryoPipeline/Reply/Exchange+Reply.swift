@@ -1,0 +1,268 @@
+// Step reply: sends what the machine decided: the upstream's answer, a part of it, or a failure.
+// Domain: worker
+
+import CryoHTTP
+import CryoJSON
+
+extension Exchange {
+    // MARK: The upstream's answer
+
+    /// Sends the head and what is held; the rest follows as it comes.
+    func streamResponse(marked reason: FailureReason?) {
+        guard let response else { return replyFailure(.internalError, status: nil) }
+        var fields = endToEndFields(of: response)
+        if let reason {
+            mark(&fields, kind: FailureTable.row(reason).kind, reason)
+            failure = Failure(upstreamStatus: response.status, reason: reason, language: .english)
+            failure?.revision = revision
+        }
+        sendHead(response.status, fields, responseFraming)
+        let wasPaused = isHeldPaused
+        isHeldPaused = false
+        isHolding = false
+        if !held.bytes.isEmpty {
+            bytesSent += UInt64(held.bytes.count)
+            _ = held.bytes.withUnsafeBytes { bytes in
+                if let audit = plan.audit, audit.bodies != .off { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+                return context.sink.sendBody(bytes)
+            }
+        }
+        let isCut = held.isTruncated
+        held = HeldBody()
+        if isAttemptOpen, let attempt {
+            deadlines.total = .max
+            touchIdle()
+            if wasPaused { environment.forwarder.resumeResponse(attempt) }
+        } else if isCut {
+            perform(machine.handle(.attemptFailed(.truncated, isReplayable: false)))
+        } else {
+            perform(machine.handle(.bodyEnded))
+        }
+    }
+
+    /// Sends the judged body: whole, or the part the policy unwraps, byte for byte.
+    func replyJudged() {
+        guard let response else { return replyFailure(.internalError, status: nil) }
+        var fields = endToEndFields(of: response)
+        switch verdict {
+        case .accepted(.slice(let range)):
+            describePart(&fields)
+            held.bytes = Array((decoded ?? held.bytes)[range])
+        case .accepted(.text(let text)):
+            describePart(&fields)
+            fields.remove("content-type")
+            fields.append("Content-Type", "text/plain; charset=utf-8")
+            held.bytes = text
+        default: break
+        }
+        sendHead(response.status, fields, .length(UInt64(held.bytes.count)))
+        bytesSent += UInt64(held.bytes.count)
+        _ = held.bytes.withUnsafeBytes { context.sink.sendBody($0) }
+        finishReply()
+    }
+
+    /// The fields that go on to the client. The framing is the sink's to say, except where there is no body to frame.
+    private func endToEndFields(of response: ResponseHead) -> FieldSection {
+        var fields = response.fields
+        removeHopByHop(&fields)
+        if !isHead, response.status != 304 { fields.remove("content-length") }
+        if !fields.contains("x-request-id") { fields.append("X-Request-Id", requestID) }
+        return fields
+    }
+
+    /// What was said about the whole body is not true of a part, which also has no coding any more.
+    private func describePart(_ fields: inout FieldSection) {
+        fields.remove("content-encoding")
+        fields.remove("etag")
+        fields.remove("content-md5")
+        fields.remove("digest")
+        fields.remove("content-digest")
+        fields.remove("repr-digest")
+        fields.remove("accept-ranges")
+    }
+
+    private func sendHead(_ status: UInt16, _ fields: FieldSection, _ framing: BodyFraming) {
+        statusSent = status
+        context.sink.sendHead(status: status, fields: fields, framing: framing)
+    }
+
+    // MARK: Failures
+
+    /// A request that the read, accept or route step refused.
+    package func refuse(_ reason: FailureReason, status: UInt16, detail: StaticString) {
+        var outcomes = StepOutcomes()
+        outcomes.read = .parsed
+        switch reason {
+        case .overCapacity: (outcomes.accept, outcomes.read) = (.overCapacity, nil)
+        case .draining: (outcomes.accept, outcomes.read) = (.draining, nil)
+        case .requestTooLarge: outcomes.read = .tooLarge
+        case .requestTimedOut: outcomes.read = .timedOut
+        case .clientGone: outcomes.read = .clientGone
+        case .routeNotFound: outcomes.route = .notFound
+        case .hostDenied: outcomes.route = .hostDenied
+        case .originDenied: outcomes.route = .originDenied
+        default: outcomes.read = .malformed
+        }
+        outcomes.reply = reason == .clientGone ? .clientGone : .sent
+        earlyOutcomes = outcomes
+        underlyingDetail = detail
+        if reason == .clientGone {
+            failure = Failure(.clientGone, language: .english)
+            statusSent = 499
+            return conclude()
+        }
+        replyFailure(reason, status: status)
+    }
+
+    func replyFailure(_ reason: FailureReason, status: UInt16?) {
+        let failure = makeFailure(reason, status: status)
+        self.failure = failure
+        cancelAttempt()
+        var fields = showsUpstreamBody(reason) ? fieldsBesideBody() : FieldSection()
+        fields.append("Content-Type", "application/problem+json")
+        fields.append("Cache-Control", "no-store")
+        mark(&fields, kind: failure.kind, reason)
+        fields.append("Proxy-Status", proxyStatus(reason))
+        fields.append("X-Request-Id", requestID.isEmpty ? id : requestID)
+        if response == nil, failure.status == 503 || reason == .tokenUnavailable { fields.append("Retry-After", "1") }
+        let facts = FailureBody.Facts(
+            exchangeID: id, requestID: requestID.isEmpty ? id : requestID, route: match?.route.name, attempts: machine.attempts)
+        var shown = showsUpstreamBody(reason) ? readableBody() : nil
+        if let bytes = shown?.bytes, shown?.isTruncated == true || bytes.count > FailureBody.responseDataBytesMax {
+            // A secret must not get out because only its beginning is here.
+            var kept = Array(bytes.prefix(FailureBody.responseDataBytesMax))
+            plan.redactor.scrubCut(&kept)
+            shown?.bytes = kept
+            shown?.isTruncated = true
+        }
+        var body = FailureBody.render(failure, facts: facts, held: shown, scanner: environment.scanner)
+        plan.redactor.scrub(&body)
+        sendHead(failure.status, fields, .length(UInt64(body.count)))
+        bytesSent = UInt64(body.count)
+        _ = body.withUnsafeBytes { context.sink.sendBody($0) }
+        finishReply()
+    }
+
+    private func makeFailure(_ reason: FailureReason, status: UInt16?) -> Failure {
+        let language = MessageLanguage.preferred(
+            head.flatMap { head in head.fields.firstIndex(of: "accept-language").map { head.fields.withValue(at: $0) { $0 } } })
+        var failure: Failure
+        if let business, reason != .upstreamStatus {
+            failure = Failure(reason, language: language)
+            apply(business, to: &failure)
+        } else if let response, reason == .upstreamStatus || FailureTable.row(reason).kind == .authenticationExpired {
+            failure = Failure(upstreamStatus: response.status, reason: reason, language: language)
+        } else {
+            failure = Failure(reason, language: language)
+            failure.upstreamStatus = response?.status
+            if failure.domain.utf8CodeUnitCount == 9, let response { failure.code = Int(response.status) }
+        }
+        if let status { failure.status = status }
+        failure.underlying = underlyingDetail
+        failure.revision = revision
+        return failure
+    }
+
+    private func apply(_ business: BusinessFailure, to failure: inout Failure) {
+        let route = match?.route
+        failure.upstreamStatus = response?.status
+        failure.businessCode = business.rawCode
+        failure.domain = "BusinessError"
+        failure.code = business.integerCode ?? Int(response?.status ?? 0)
+        if let message = business.message { failure.message = message }
+        guard let policy = route?.policy else { return }
+        let refusesToken = business.codeText.map { route?.refreshBusinessCodes.contains($0) ?? false } ?? false
+        let endsSession = business.codeText.map { policy.sessionExpired.contains($0) } ?? false
+        if refusesToken { failure.kind = .authenticationExpired }
+        if let mapped = business.codeText.flatMap({ policy.codes[$0] }) {
+            failure.status = mapped
+        } else {
+            failure.status = refusesToken || endsSession ? 401 : policy.settings.failureStatus
+        }
+        // Compare-and-set: of many failures of one login only one ends it, and none ends a newer one (ledger AS2, AS6).
+        if endsSession, let store = route?.credentials, store.canRefresh, let revision { _ = store.logOut(expected: revision) }
+    }
+
+    private func showsUpstreamBody(_ reason: FailureReason) -> Bool {
+        switch reason {
+        case .upstreamStatus, .refreshRejected, .refreshFailed, .refreshWindowExceeded, .bodyNotReplayable, .businessRejected,
+            .responseNotJSON, .responseTruncated:
+            true
+        default: false
+        }
+    }
+
+    private func mark(_ fields: inout FieldSection, kind: FailureKind, _ reason: FailureReason) {
+        fields.append("CryoNet-Failure", Array("\(kind.rawValue)/\(reason.rawValue)".utf8))
+    }
+
+    /// RFC 9209 §2: who failed, the registered error type where there is one, and the upstream's status if it answered.
+    private func proxyStatus(_ reason: FailureReason) -> [UInt8] {
+        let name: StaticString = "cryonet"
+        let errorParameter: StaticString = "; error="
+        let statusParameter: StaticString = "; received-status="
+        var value = Array(name.rawBytes)
+        if let error = FailureTable.row(reason).proxyStatusError {
+            value.append(contentsOf: errorParameter.rawBytes)
+            value.append(contentsOf: error.rawBytes)
+        }
+        if let response {
+            value.append(contentsOf: statusParameter.rawBytes)
+            value.appendDecimal(UInt64(response.status))
+        }
+        return value
+    }
+
+    /// The upstream's fields that hold for a failure made of its answer: cookies, challenges, limits, advice, but nothing that
+    /// describes the body we replace.
+    private func fieldsBesideBody() -> FieldSection {
+        guard let response else { return FieldSection() }
+        var fields = response.fields
+        removeHopByHop(&fields)
+        let describing: [StaticString] = [
+            "content-type", "content-length", "content-encoding", "content-language", "content-location", "content-range", "content-md5",
+            "content-digest", "content-disposition", "repr-digest", "digest", "etag", "last-modified", "accept-ranges", "cache-control",
+            "expires", "age", "x-request-id", "cryonet-failure", "proxy-status",
+        ]
+        for name in describing { fields.remove(name) }
+        return fields
+    }
+
+    // MARK: OPTIONS *
+
+    /// Answers for the gateway itself: `cryonet health` asks this.
+    func answerPing() {
+        var outcomes = StepOutcomes()
+        outcomes.read = .parsed
+        outcomes.reply = .sent
+        earlyOutcomes = outcomes
+        var fields = FieldSection()
+        fields.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+        sendHead(204, fields, .none)
+        finishReply()
+    }
+
+    // MARK: The end
+
+    func finishReply() {
+        let sink = context.sink
+        conclude()
+        sink.finish()
+    }
+
+    func abortReply() {
+        let sink = context.sink
+        conclude()
+        sink.abort()
+    }
+
+    /// Writes the audit record and lets go of everything. The last thing an exchange does.
+    func conclude() {
+        guard !isOver else { return }
+        withdrawTicket()
+        cancelAttempt()
+        isOver = true
+        writeAudit()
+        environment.counters.end()
+    }
+}

@@ -1,0 +1,121 @@
+// The configuration in the form the data path uses: immutable, built once, swapped whole. An exchange keeps the one it began with.
+// Domain: shared (immutable)
+
+import CryoJSON
+
+/// An upstream with its bytes prepared.
+package final class UpstreamPlan: Sendable {
+    package let settings: UpstreamSettings
+    let authority: [UInt8]
+    let basePath: [UInt8]
+    let host: [UInt8]
+    /// Names in lower case beside names and values as configured.
+    let headers: [(lowercased: [UInt8], name: [UInt8], value: [UInt8])]
+
+    package init(_ settings: UpstreamSettings) {
+        self.settings = settings
+        authority = Array(settings.url.authority.utf8)
+        basePath = Array(settings.url.basePath.utf8)
+        host = Array(settings.url.host.utf8)
+        headers = settings.headers.map { (Array($0.name.lowercased().utf8), Array($0.name.utf8), Array($0.value.utf8)) }
+    }
+}
+
+/// A policy with its paths compiled.
+package final class PolicyPlan: Sendable {
+    package let settings: PolicySettings
+    let paths: JSONPathSet
+    let successIndex: Int?
+    let codeIndex: Int?
+    let dataIndex: Int?
+    let messageIndices: Range<Int>
+    let codes: [[UInt8]: UInt16]
+    let sessionExpired: Set<[UInt8]>
+
+    /// nil when the paths exceed what one scan can look for (`JSONPathSet.pathsMax`).
+    package init?(_ settings: PolicySettings) {
+        self.settings = settings
+        var paths: [JSONPath] = []
+        func index(of path: JSONPath?) -> Int? {
+            guard let path else { return nil }
+            paths.append(path)
+            return paths.count - 1
+        }
+        successIndex = index(of: settings.success?.path)
+        codeIndex = index(of: settings.codePath)
+        dataIndex = index(of: settings.dataPath)
+        messageIndices = paths.count..<paths.count + settings.messagePaths.count
+        paths += settings.messagePaths
+        guard let set = JSONPathSet(paths) else { return nil }
+        self.paths = set
+        codes = Dictionary(uniqueKeysWithValues: settings.codes.map { (Array($0.key.utf8), $0.value) })
+        sessionExpired = Set(settings.sessionExpiredCodes.map { Array($0.utf8) })
+    }
+}
+
+/// A route with what it refers to.
+package final class RoutePlan: Sendable {
+    package let settings: RouteSettings
+    package let upstream: UpstreamPlan
+    package let credentials: CredentialStore?
+    package let policy: PolicyPlan?
+    let pattern: PathPattern
+    let host: [UInt8]?
+    let methods: [[UInt8]]
+    let stripPrefix: [UInt8]
+    let name: [UInt8]
+    let corsOrigins: [[UInt8]]
+    let retry: RetryRule
+    let refreshBusinessCodes: Set<[UInt8]>
+    let tokenHeader: [UInt8]
+    let tokenHeaderLowercased: [UInt8]
+
+    package init(_ settings: RouteSettings, upstream: UpstreamPlan, credentials: CredentialStore?, policy: PolicyPlan?) {
+        self.settings = settings
+        self.upstream = upstream
+        self.credentials = credentials
+        self.policy = policy
+        pattern = PathPattern(settings.path)
+        host = settings.host.map { Array($0.utf8) }
+        methods = settings.methods.map { Array($0.utf8) }
+        stripPrefix = Array((settings.stripPrefix ?? "").utf8)
+        name = Array(settings.name.utf8)
+        corsOrigins = settings.corsOrigins.map { Array($0.lowercased().utf8) }
+        retry = RetryRule(settings.retry)
+        refreshBusinessCodes = Set((credentials?.settings.refresh.onBusinessCodes ?? []).map { Array($0.utf8) })
+        let header = credentials?.settings.inject.header ?? "Authorization"
+        tokenHeader = Array(header.utf8)
+        tokenHeaderLowercased = Array(header.lowercased().utf8)
+    }
+}
+
+package final class PipelinePlan: Sendable {
+    package let routes: [RoutePlan]
+    package let upstreams: [UpstreamPlan]
+    package let credentials: [CredentialStore]
+    package let redactor: Redactor
+    package let audit: AuditSettings?
+    package let auditSink: (any AuditSink)?
+    let hosts: [[UInt8]]
+    let bodyBytesMax: UInt64
+
+    package init(
+        routes: [RoutePlan], upstreams: [UpstreamPlan], credentials: [CredentialStore], hosts: [String], audit: AuditSettings?,
+        auditSink: (any AuditSink)?, limits: LimitSettings
+    ) {
+        // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
+        self.routes = routes.enumerated().sorted { one, other in
+            let (first, second) = (one.element, other.element)
+            if (first.host != nil) != (second.host != nil) { return first.host != nil }
+            if first.pattern.weight != second.pattern.weight { return first.pattern.weight > second.pattern.weight }
+            return one.offset < other.offset
+        }.map(\.element)
+        self.upstreams = upstreams
+        self.credentials = credentials
+        self.hosts = hosts.map { Array($0.lowercased().utf8) }
+        self.audit = audit
+        self.auditSink = auditSink
+        bodyBytesMax = limits.bodyBytesMax
+        redactor = Redactor(audit?.redaction ?? RedactionSettings(), credentials: credentials)
+    }
+}

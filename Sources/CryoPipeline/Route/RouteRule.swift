@@ -1,0 +1,153 @@
+// Decides which route an exchange takes, and whether its Host and Origin may take it (design §10).
+// Domain: pure
+
+import CryoHTTP
+
+/// Where a request goes, as ranges in the head's bytes.
+struct RouteMatch {
+    let route: RoutePlan
+    /// The path as the client sent it.
+    let path: Range<Int>
+    let query: Range<Int>?
+    /// The request named the upstream itself (`curl -x`): the path is the upstream's own, so neither prefix is changed.
+    let isAbsolute: Bool
+}
+
+enum RouteDecision {
+    case matched(RouteMatch)
+    case refused(FailureReason, status: UInt16, detail: StaticString)
+    /// `OPTIONS *`: a question to the gateway itself (RFC 9110 §9.3.7).
+    case ping
+}
+
+struct RouteRule {
+    let plan: PipelinePlan
+    /// The port the client connected to; 0 where there is none.
+    let localPort: UInt16
+
+    func decide(_ head: RequestHead) -> RouteDecision {
+        switch head.targetForm {
+        case .origin(let path, let query):
+            guard isOwnHost(hostField(head)) else { return hostDenied }
+            return match(head, path: path, query: query, upstream: nil)
+        case .absolute(_, let authority, let path, let query):
+            return head.fields.bytes.withUnsafeBytes { bytes in
+                let authority = UnsafeRawBufferPointer(rebasing: bytes[authority])
+                if let upstream = upstream(for: authority) { return match(head, path: path, query: query, upstream: upstream) }
+                guard isOwnHost(authority), isOwnPort(authority) else { return hostDenied }
+                return match(head, path: path, query: query, upstream: nil)
+            }
+        case .asterisk:
+            return isOwnHost(hostField(head)) ? .ping : hostDenied
+        case .authority:
+            return .refused(.requestMalformed, status: 501, detail: "CONNECT is not supported")
+        case nil:
+            return .refused(.requestMalformed, status: 400, detail: "invalid request target")
+        }
+    }
+
+    private var hostDenied: RouteDecision { .refused(.hostDenied, status: 421, detail: "host is not in the allow-list") }
+
+    private func match(_ head: RequestHead, path: Range<Int>, query: Range<Int>?, upstream: UpstreamPlan?) -> RouteDecision {
+        if path.isEmpty {
+            // An absolute target without a path means "/", which no route with a longer prefix can serve.
+            return .refused(.requestMalformed, status: 400, detail: "absolute target without a path")
+        }
+        return head.fields.bytes.withUnsafeBytes { bytes -> RouteDecision in
+            let raw = UnsafeRawBufferPointer(rebasing: bytes[path])
+            switch routingPath(raw, encodedSlash: .kept) {
+            case .refused(let reason):
+                return .refused(.requestMalformed, status: 400, detail: reason)
+            case .raw:
+                return find(head, raw, path: path, query: query, upstream: upstream)
+            case .normalized(let copy):
+                return copy.withUnsafeBytes { find(head, $0, path: path, query: query, upstream: upstream) }
+            }
+        }
+    }
+
+    private func find(
+        _ head: RequestHead, _ matching: UnsafeRawBufferPointer, path: Range<Int>, query: Range<Int>?, upstream: UpstreamPlan?
+    ) -> RouteDecision {
+        for route in plan.routes where route.pattern.matches(matching) {
+            if let upstream, route.upstream !== upstream { continue }
+            if !route.methods.isEmpty, !route.methods.contains(where: { method in isMethod(head, method) }) { continue }
+            if let host = route.host, upstream == nil, !isHost(hostField(head), host) { continue }
+            guard isOriginAllowed(head, on: route) else {
+                return .refused(.originDenied, status: 403, detail: "cross-site request to a route without cors")
+            }
+            return .matched(RouteMatch(route: route, path: path, query: query, isAbsolute: upstream != nil))
+        }
+        return .refused(.routeNotFound, status: 404, detail: "no route matches")
+    }
+
+    // MARK: Host
+
+    private func hostField(_ head: RequestHead) -> UnsafeRawBufferPointer {
+        // The pointer stays valid: the head's bytes are not changed while a decision is made.
+        guard let index = head.fields.firstIndex(of: "host") else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        return head.fields.withValue(at: index) { $0 }
+    }
+
+    private func isOwnHost(_ authority: UnsafeRawBufferPointer) -> Bool {
+        // HTTP/1.0 clients may send none; a browser always does, so nothing is lost by allowing it.
+        if authority.isEmpty { return true }
+        guard let parts = parseAuthority(authority) else { return false }
+        let host = UnsafeRawBufferPointer(rebasing: authority[parts.host])
+        return plan.hosts.contains { own in own.withUnsafeBytes { equalsIgnoringCase(host, lowercased: $0) } }
+    }
+
+    /// Another port of this machine is another server, which a proxy setting must not reach through us.
+    private func isOwnPort(_ authority: UnsafeRawBufferPointer) -> Bool {
+        localPort == 0 || parseAuthority(authority)?.port ?? 80 == localPort
+    }
+
+    private func isHost(_ authority: UnsafeRawBufferPointer, _ wanted: [UInt8]) -> Bool {
+        guard let parts = parseAuthority(authority) else { return false }
+        let host = UnsafeRawBufferPointer(rebasing: authority[parts.host])
+        return wanted.withUnsafeBytes { equalsIgnoringCase(host, lowercased: $0) }
+    }
+
+    /// The configured upstream an absolute target names. Without a port, and on port 80, the scheme's default of the upstream
+    /// is meant, so that `http://api.example.com/` through a proxy setting reaches `https://api.example.com`.
+    private func upstream(for authority: UnsafeRawBufferPointer) -> UpstreamPlan? {
+        guard let parts = parseAuthority(authority) else { return nil }
+        let host = UnsafeRawBufferPointer(rebasing: authority[parts.host])
+        return plan.upstreams.first { upstream in
+            guard upstream.host.withUnsafeBytes({ equalsIgnoringCase(host, lowercased: $0) }) else { return false }
+            guard let port = parts.port, port != 80 else { return upstream.settings.url.hasDefaultPort }
+            return port == upstream.settings.url.port
+        }
+    }
+
+    private func isMethod(_ head: RequestHead, _ method: [UInt8]) -> Bool {
+        head.fields.bytes.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: $0[head.method]).elementsEqual(method) }
+    }
+
+    // MARK: Origin
+
+    private func isOriginAllowed(_ head: RequestHead, on route: RoutePlan) -> Bool {
+        if let index = head.fields.firstIndex(of: "origin") {
+            return head.fields.withValue(at: index) { origin in
+                if isSameOrigin(origin, host: hostField(head)) { return true }
+                return route.corsOrigins.contains { allowed in allowed.withUnsafeBytes { equalsIgnoringCase(origin, lowercased: $0) } }
+            }
+        }
+        let crossSite: StaticString = "cross-site"
+        let isCrossSite = head.fields.withValue(of: "sec-fetch-site") { equalsIgnoringCase($0, lowercased: crossSite.rawBytes) }
+        // Without Origin no listed site can be told from another; an allowed page's request carries it.
+        return isCrossSite != true
+    }
+
+    /// `http://` or `https://` and then exactly the Host the request was sent to.
+    private func isSameOrigin(_ origin: UnsafeRawBufferPointer, host: UnsafeRawBufferPointer) -> Bool {
+        let schemes: (StaticString, StaticString) = ("http://", "https://")
+        for scheme in [schemes.0, schemes.1] where origin.count > scheme.utf8CodeUnitCount {
+            let start = UnsafeRawBufferPointer(rebasing: origin[..<scheme.utf8CodeUnitCount])
+            guard equalsIgnoringCase(start, lowercased: scheme.rawBytes) else { continue }
+            let authority = UnsafeRawBufferPointer(rebasing: origin[scheme.utf8CodeUnitCount...])
+            if !host.isEmpty, areEqualIgnoringCase(authority, host) { return true }
+        }
+        return false
+    }
+}

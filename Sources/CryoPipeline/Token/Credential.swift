@@ -1,0 +1,56 @@
+// One version of a token: immutable, shared by the exchanges that use it.
+// Domain: shared
+
+/// Identifies one login; compared for equality only (ledger AS1). Drawn at random for each.
+package struct SessionRevision: Sendable, Hashable {
+    package var high: UInt64
+    package var low: UInt64
+
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    package static func random() -> SessionRevision {
+        var generator = SystemRandomNumberGenerator()
+        return SessionRevision(high: generator.next(), low: generator.next())
+    }
+
+    /// Lower-case UUID text with the version and variant bits of RFC 9562 §5.4.
+    package var text: [UInt8] {
+        let high = (self.high & 0xFFFF_FFFF_FFFF_0FFF) | 0x4000
+        let low = (self.low & 0x3FFF_FFFF_FFFF_FFFF) | 0x8000_0000_0000_0000
+        let digits: StaticString = "0123456789abcdef"
+        var text: [UInt8] = []
+        text.reserveCapacity(36)
+        for index in 0..<32 {
+            if index == 8 || index == 12 || index == 16 || index == 20 { text.append(0x2D) }
+            let half = index < 16 ? high : low
+            let nibble = (half >> UInt64(60 - 4 * (index % 16))) & 0xF
+            text.append(digits.utf8Start[Int(nibble)])
+        }
+        return text
+    }
+}
+
+package final class Credential: Sendable {
+    package let token: Secret
+    package let refreshToken: Secret?
+    package let expiresAt: Int64?
+    /// Counts the versions of this token, from 1.
+    package let version: UInt64
+    package let revision: SessionRevision
+    /// The value of the injected header, made once per version.
+    package let headerValue: [UInt8]
+
+    package init(
+        token: Secret, refreshToken: Secret?, expiresAt: Int64?, version: UInt64, revision: SessionRevision, headerValue: [UInt8]
+    ) {
+        self.token = token
+        self.refreshToken = refreshToken
+        self.expiresAt = expiresAt
+        self.version = version
+        self.revision = revision
+        self.headerValue = headerValue
+    }
+}

@@ -1,0 +1,276 @@
+// One token's shared state: the present credential, its session, its refresh gate and those who wait.
+// Domain: shared (one lock, held for a few loads; refreshers and waiters are called after leaving it)
+
+import Synchronization
+
+/// What an exchange learns from a demand for a newer token.
+package enum TokenAnswer: Sendable, Equatable {
+    case ready
+    case rejected, failed, windowExceeded
+}
+
+/// The result of a demand: an answer at once, or a ticket for one that comes later.
+package enum TokenDemand: Sendable, Equatable {
+    case answered(RefreshDecision)
+    case waiting(ticket: UInt64, isLeader: Bool)
+}
+
+/// What happened to a token, for the log, the metrics and the hooks. Holds no secret.
+package enum TokenEvent: Sendable {
+    case renewed(version: UInt64)
+    case refreshFailed(detail: String)
+    case refreshRejected(detail: String)
+    case sessionExpired(revision: SessionRevision)
+    /// A refresh ended after a logout or another login: its result was thrown away.
+    case staleResultDropped
+}
+
+package final class CredentialStore: Sendable {
+    package let settings: TokenSettings
+    private let refresher: any TokenRefresher
+    private let report: @Sendable (String, TokenEvent) -> Void
+    private let state: Mutex<State>
+    private let monotonic: @Sendable () -> UInt64
+
+    private struct Waiter {
+        let ticket: UInt64
+        let resume: @Sendable (TokenAnswer) -> Void
+    }
+
+    private struct State {
+        var credential: Credential?
+        var version: UInt64 = 0
+        /// `version` when the present flight began; logging in and out count too.
+        var flightVersion: UInt64 = 0
+        var session: Session
+        var gate: RefreshGate
+        var waiters: [Waiter] = []
+        var lastTicket: UInt64 = 0
+        /// Values that were in use a while ago and must still be redacted.
+        var retired: [Secret] = []
+        /// The spellings of all of them, made when one changes.
+        var needles: [[UInt8]] = []
+    }
+
+    /// Retired secrets kept for redaction.
+    private static let retiredMax = 4
+
+    /// `report` is called outside the lock, on any thread. `monotonic` is nanoseconds.
+    package init(
+        settings: TokenSettings, refresher: any TokenRefresher, initial: NewCredential?,
+        monotonic: @escaping @Sendable () -> UInt64, report: @escaping @Sendable (String, TokenEvent) -> Void
+    ) {
+        self.settings = settings
+        self.refresher = refresher
+        self.report = report
+        self.monotonic = monotonic
+        let revision = SessionRevision.random()
+        var initialState = State(
+            session: Session(isAuthenticated: initial?.token.isEmpty == false, revision: revision),
+            gate: RefreshGate(settings: settings.refresh))
+        if let initial, !initial.token.isEmpty {
+            initialState.version = 1
+            initialState.credential = Self.credential(initial, settings: settings, previous: nil, version: 1, revision: revision)
+        }
+        Self.updateNeedles(in: &initialState)
+        state = Mutex(initialState)
+    }
+
+    package var canRefresh: Bool { refresher.canRefresh }
+
+    /// The present credential: token, version and revision as one snapshot (ledger B-C6).
+    package func snapshot() -> Credential? { state.withLock { $0.credential } }
+
+    package func session() -> Session { state.withLock { $0.session } }
+
+    /// Every spelling of every secret of this token that was live lately, for redaction.
+    package func needles() -> [[UInt8]] { state.withLock { $0.needles } }
+
+    /// Asks for a token newer than the one that failed. With `.waiting`, `resume` is called once, on any thread, unless the
+    /// ticket is withdrawn first.
+    package func demand(_ cause: RefreshCause, resume: @escaping @Sendable (TokenAnswer) -> Void) -> TokenDemand {
+        guard refresher.canRefresh else { return .answered(.rejected) }
+        let now = monotonic()
+        var flight: Credential??
+        let result: TokenDemand = state.withLock { state in
+            let current = state.credential?.version ?? 0
+            // The login of a refused token has ended: there is nothing newer for its requests.
+            if case .refused = cause, state.credential == nil { return .answered(.rejected) }
+            let decision = state.gate.demand(cause, current: current, waiters: state.waiters.count, at: now)
+            guard decision == .lead || decision == .join else { return .answered(decision) }
+            if decision == .lead {
+                flight = .some(state.credential)
+                state.flightVersion = state.version
+            }
+            state.lastTicket += 1
+            state.waiters.append(Waiter(ticket: state.lastTicket, resume: resume))
+            return .waiting(ticket: state.lastTicket, isLeader: decision == .lead)
+        }
+        if case .some(let credential) = flight { start(credential) }
+        return result
+    }
+
+    /// Starts a refresh that nobody waits for, if none is on its way.
+    package func refreshInBackground(_ cause: RefreshCause = .early) {
+        guard refresher.canRefresh else { return }
+        let now = monotonic()
+        var flight: Credential??
+        state.withLock { state in
+            if case .refused = cause, state.credential == nil { return }
+            let current = state.credential?.version ?? 0
+            guard state.gate.demand(cause, current: current, waiters: 0, at: now) == .lead else { return }
+            flight = .some(state.credential)
+            state.flightVersion = state.version
+        }
+        if case .some(let credential) = flight { start(credential) }
+    }
+
+    /// A waiter that no longer waits. Its `resume` is not called after this returns, unless it is being called now.
+    package func withdraw(ticket: UInt64) {
+        state.withLock { state in state.waiters.removeAll { $0.ticket == ticket } }
+    }
+
+    /// Takes a token from outside a refresh: a login, a changed file. A new session begins when `isLogin`.
+    package func install(_ new: NewCredential, isLogin: Bool) {
+        let released = state.withLock { state -> [Waiter] in
+            if let current = state.credential, !isLogin, current.token.matches(new.token) { return [] }
+            install(new, isLogin: isLogin || state.session.state != .authenticated, in: &state)
+            state.gate.forgetFailures()
+            // A refresh still on its way keeps its waiters: its end finds the newer version.
+            if case .refreshing = state.gate.state { return [] }
+            let waiters = state.waiters
+            state.waiters = []
+            return waiters
+        }
+        for waiter in released { waiter.resume(.ready) }
+    }
+
+    /// Ends the session of that revision, once: clears the token and draws a new revision (ledger AS10). nil: whichever is current.
+    package func logOut(expected: SessionRevision?) -> Bool {
+        let ended = state.withLock { state in endSession(expected, in: &state) }
+        guard let ended else { return false }
+        report(settings.name, .sessionExpired(revision: ended))
+        return true
+    }
+
+    // MARK: The flight
+
+    private func start(_ credential: Credential?) {
+        refresher.refresh(credential) { [self] result in complete(result, of: credential) }
+    }
+
+    private func complete(_ result: RefreshResult, of flown: Credential?) {
+        let now = monotonic()
+        var events: [TokenEvent] = []
+        let (waiters, answer) = state.withLock { state -> ([Waiter], TokenAnswer) in
+            let answer = settle(result, of: flown, in: &state, at: now, events: &events)
+            let waiters = state.waiters
+            state.waiters = []
+            return (waiters, answer)
+        }
+        for event in events { report(settings.name, event) }
+        for waiter in waiters { waiter.resume(answer) }
+    }
+
+    private func settle(
+        _ result: RefreshResult, of flown: Credential?, in state: inout State, at now: UInt64, events: inout [TokenEvent]
+    ) -> TokenAnswer {
+        let current = state.credential
+        // Re-check inside: a logout, a login or a changed file while the refresh ran makes its result stale.
+        guard state.version == state.flightVersion else {
+            state.gate.complete(.renewed, current: current?.version ?? 0, at: now)
+            events.append(.staleResultDropped)
+            return current == nil ? .rejected : .ready
+        }
+        let version = current?.version ?? 0
+        switch result {
+        case .renewed(let new):
+            if new.token.isEmpty || current?.token.matches(new.token) == true {
+                state.gate.complete(.unchanged, current: version, at: now)
+                return .rejected
+            }
+            state.gate.complete(.renewed, current: version, at: now)
+            install(new, isLogin: state.session.state != .authenticated, in: &state)
+            events.append(.renewed(version: state.version))
+            return .ready
+        case .unchanged:
+            state.gate.complete(.unchanged, current: version, at: now)
+            return .rejected
+        case .rejected(let detail):
+            state.gate.complete(.rejected, current: version, at: now)
+            events.append(.refreshRejected(detail: detail))
+            if let flown, let ended = endSession(flown.revision, in: &state) {
+                events.append(.sessionExpired(revision: ended))
+            }
+            return .rejected
+        case .failed(let detail):
+            state.gate.complete(.failed, current: version, at: now)
+            events.append(.refreshFailed(detail: detail))
+            return .failed
+        }
+    }
+
+    // MARK: State changes, under the lock
+
+    private func install(_ new: NewCredential, isLogin: Bool, in state: inout State) {
+        if isLogin { state.session.markAuthenticated(.random()) }
+        retire(in: &state)
+        state.version += 1
+        state.credential = Self.credential(
+            new, settings: settings, previous: isLogin ? nil : state.credential, version: state.version,
+            revision: state.session.revision)
+        Self.updateNeedles(in: &state)
+    }
+
+    private func endSession(_ expected: SessionRevision?, in state: inout State) -> SessionRevision? {
+        let revision = state.session.revision
+        guard state.session.beginLogoutIfCurrent(expected) else { return nil }
+        retire(in: &state)
+        state.credential = nil
+        state.version += 1
+        state.session.markLoggedOut(.random())
+        return revision
+    }
+
+    private func retire(in state: inout State) {
+        guard let credential = state.credential else { return }
+        state.retired.append(credential.token)
+        if let refreshToken = credential.refreshToken { state.retired.append(refreshToken) }
+        state.retired.removeFirst(max(0, state.retired.count - Self.retiredMax))
+    }
+
+    private static func updateNeedles(in state: inout State) {
+        var secrets = state.retired
+        if let credential = state.credential {
+            secrets.append(credential.token)
+            if let refreshToken = credential.refreshToken { secrets.append(refreshToken) }
+        }
+        state.needles = secrets.flatMap { Redactor.needles(of: $0) }
+    }
+
+    private static func credential(
+        _ new: NewCredential, settings: TokenSettings, previous: Credential?, version: UInt64, revision: SessionRevision
+    ) -> Credential {
+        Credential(
+            token: new.token, refreshToken: new.refreshToken ?? previous?.refreshToken, expiresAt: new.expiresAt, version: version,
+            revision: revision, headerValue: headerValue(of: new.token, format: settings.inject.format))
+    }
+
+    /// Replaces `{token}` in the format; an empty prefix leaves no space in front (ledger HD4).
+    static func headerValue(of token: Secret, format: String) -> [UInt8] {
+        let format = Array(format.utf8)
+        let mark = Array("{token}".utf8)
+        var value: [UInt8] = []
+        var index = 0
+        while index < format.count {
+            if format[index...].starts(with: mark) {
+                token.withBytes { value.append(contentsOf: $0) }
+                index += mark.count
+            } else {
+                value.append(format[index])
+                index += 1
+            }
+        }
+        return Array(value.drop { $0 == 0x20 })
+    }
+}

@@ -1,0 +1,63 @@
+// Moves pending reply bytes into the socket, and tells the exchange when there is room again.
+// Domain: worker
+
+import CryoHTTP
+import CryoIO
+import CryoPipeline
+
+extension ClientConnection {
+    /// Sends what is pending, then lets a paused exchange go on. Never called inside a call of the exchange.
+    func pushOut() {
+        guard let state else { return }
+        if canWrite, !state.out.isEmpty { writePending(state) }
+        if isBroken { return }
+        if state.isReplyPaused, isExchangeOpen, state.out.count < ConnectionBounds.pendingBytesResume {
+            state.isReplyPaused = false
+            consumer?.replyDrained()
+        }
+    }
+
+    func writePending(_ state: RequestState) {
+        while canWrite, !state.out.isEmpty {
+            wrote(state.out.withPending { Socket.write(descriptor, $0) }) { state.out.consume($0) }
+        }
+        moveWriteDeadline(state)
+    }
+
+    /// Writes what is pending and `piece` from where it lies; only what the socket does not take is copied.
+    func writeThrough(_ piece: UnsafeRawBufferPointer, _ state: RequestState) {
+        var rest = piece
+        while canWrite, !rest.isEmpty {
+            let result = state.out.isEmpty ? Socket.write(descriptor, rest) : state.out.withPending { Socket.write(descriptor, $0, rest) }
+            wrote(result) { count in
+                let pending = min(count, state.out.count)
+                if pending > 0 { state.out.consume(pending) }
+                rest = UnsafeRawBufferPointer(rebasing: rest[(count - pending)...])
+            }
+        }
+        if !isBroken { state.out.append(rest) }
+        moveWriteDeadline(state)
+    }
+
+    private func wrote(_ result: SocketWrite, _ advance: (Int) -> Void) {
+        switch result {
+        case .bytes(let count):
+            advance(count)
+            writeDeadline = .max
+        case .wouldBlock: canWrite = false
+        case .failed:
+            canWrite = false
+            isBroken = true
+        }
+    }
+
+    /// Counts from the last byte the client took.
+    private func moveWriteDeadline(_ state: RequestState) {
+        if isBroken || state.out.isEmpty {
+            writeDeadline = .max
+        } else if writeDeadline == .max {
+            writeDeadline = deadline(limits.settings.writeTimeoutMilliseconds)
+            arm()
+        }
+    }
+}

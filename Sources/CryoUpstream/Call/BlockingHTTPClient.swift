@@ -1,0 +1,102 @@
+// One HTTP call from start to end on the calling thread, for token sources on queues of their own.
+// Domain: cold
+
+import CCurl
+
+package struct HTTPAnswer: Sendable {
+    package var status: UInt16
+    package var body: [UInt8]
+}
+
+/// Why there is no answer. Holds no secret and nothing of the answer.
+package struct CallFailure: Error, Sendable, CustomStringConvertible {
+    package enum Kind: String, Sendable { case timeout, connect, tls, tooLarge, invalid, broken }
+    package let kind: Kind
+    package let detail: String
+    package var description: String { detail }
+}
+
+package enum BlockingHTTPClient {
+    /// A longer answer fails as `tooLarge`.
+    package static let answerBytesMax = 1 << 20
+
+    private final class Answer {
+        var body: [UInt8] = []
+        var isTooLarge = false
+    }
+
+    /// Verifies certificates, follows no redirect, uses no proxy of the environment.
+    package static func perform(
+        method: String, url: String, headers: [(name: String, value: String)], body: [UInt8], timeoutMilliseconds: UInt32, caFile: String?
+    ) -> Result<HTTPAnswer, CallFailure> {
+        CurlGlobal.initialize()
+        // A secret read from a file may end in a line break, which would begin another header line.
+        guard headers.allSatisfy({ isOneLine($0.name) && isOneLine($0.value) }) else {
+            return .failure(CallFailure(kind: .invalid, detail: "a request header contains a control character"))
+        }
+        guard let easy = curl_easy_init() else { return .failure(CallFailure(kind: .broken, detail: "out of memory")) }
+        defer { curl_easy_cleanup(easy) }
+        cryo_easy_string(easy, CURLOPT_URL, url)
+        cryo_easy_string(easy, CURLOPT_CUSTOMREQUEST, method)
+        cryo_easy_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        cryo_easy_string(easy, CURLOPT_PROXY, "")
+        cryo_easy_string(easy, CURLOPT_NOPROXY, "*")
+        cryo_easy_long(easy, CURLOPT_NOSIGNAL, 1)
+        cryo_easy_long(easy, CURLOPT_FOLLOWLOCATION, 0)
+        cryo_easy_long(easy, CURLOPT_TIMEOUT_MS, Int(timeoutMilliseconds))
+        if let caFile {
+            cryo_easy_string(easy, CURLOPT_CAINFO, caFile)
+            // Otherwise the system's directory would be trusted beside the named file.
+            cryo_easy_string(easy, CURLOPT_CAPATH, nil)
+        }
+        var list: UnsafeMutablePointer<curl_slist>?
+        for header in headers { list = curl_slist_append(list, "\(header.name): \(header.value)") }
+        list = curl_slist_append(list, "Expect:")
+        defer { curl_slist_free_all(list) }
+        cryo_easy_list(easy, CURLOPT_HTTPHEADER, list)
+        if !body.isEmpty || method == "POST" || method == "PUT" {
+            cryo_easy_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count))
+            // One byte more than is sent, so that an empty body has an address too.
+            (body + [0]).withUnsafeBytes { bytes in
+                _ = cryo_easy_string(easy, CURLOPT_COPYPOSTFIELDS, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
+            }
+        }
+        let answer = Answer()
+        let code = withExtendedLifetime(answer) { () -> CURLcode in
+            // SAFETY: the answer outlives the call that uses the pointer.
+            cryo_easy_pointer(easy, CURLOPT_WRITEDATA, Unmanaged.passUnretained(answer).toOpaque())
+            cryo_easy_data_callback(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, pointer in
+                guard let pointer else { return 0 }
+                // SAFETY: the pointer given above.
+                let answer = Unmanaged<Answer>.fromOpaque(pointer).takeUnretainedValue()
+                guard answer.body.count + size * count <= BlockingHTTPClient.answerBytesMax else {
+                    answer.isTooLarge = true
+                    return 0
+                }
+                answer.body.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size * count))
+                return size * count
+            }
+            return curl_easy_perform(easy)
+        }
+        if answer.isTooLarge { return .failure(CallFailure(kind: .tooLarge, detail: "the answer is too large")) }
+        guard code == CURLE_OK else { return .failure(failure(code)) }
+        var status = 0
+        cryo_easy_info_long(easy, CURLINFO_RESPONSE_CODE, &status)
+        return .success(HTTPAnswer(status: UInt16(clamping: status), body: answer.body))
+    }
+
+    private static func isOneLine(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 } }
+
+    private static func failure(_ code: CURLcode) -> CallFailure {
+        let detail = String(cString: curl_easy_strerror(code)).lowercased()
+        let kind: CallFailure.Kind =
+            switch code {
+            case CURLE_OPERATION_TIMEDOUT: .timeout
+            case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_CONNECT: .connect
+            case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE: .tls
+            case CURLE_URL_MALFORMAT, CURLE_UNSUPPORTED_PROTOCOL: .invalid
+            default: .broken
+            }
+        return CallFailure(kind: kind, detail: detail)
+    }
+}

@@ -1,0 +1,302 @@
+// The upstream side of one worker: owns the libcurl multi, its sockets, its timer and the transfers.
+// Domain: worker
+
+import CCurl
+package import CryoIO
+package import CryoPipeline
+
+/// The `Forwarder` on libcurl. libcurl is entered from few places only: `drive`, `add`, `release` and `setPause`. While it runs,
+/// callbacks note what happened; `settle` tells the exchanges afterwards.
+package final class CurlForwarder: Endpoint, Forwarder {
+    /// Handles kept for reuse, over all upstreams.
+    static let idleTransfersMax = 256
+    /// Connections libcurl keeps open between transfers; the oldest is closed above.
+    static let pooledConnectionsMax = 256
+    /// Distinct upstream settings remembered; reloads make new ones, the oldest is forgotten above.
+    static let profilesMax = 64
+    /// libcurl's wishes to run at once that are granted within one batch; then other events get their turn.
+    static let kicksPerBatchMax = 32
+
+    private let multi: UnsafeMutableRawPointer?
+    var sockets = CurlSocketTable()
+    private var profiles: [UpstreamProfile] = []
+    var transfers: [CurlTransfer?] = []
+    private var generations: [UInt32] = []
+    private var freeSlots: [UInt32] = []
+    private var idleCount = 0
+
+    /// Slots of transfers with something to tell.
+    var touched: [UInt32] = []
+    /// Begun or cancelled while libcurl was running.
+    private var pending: [UInt32] = []
+    private var isInLibcurl = false
+    var isSettling = false
+    /// When libcurl wants to be called; 0: at the end of this batch.
+    private var dueAt = UInt64.max
+    private var kicksAt: UInt64 = 0
+    private var kicks = 0
+
+    package override init(worker: Worker) {
+        CurlGlobal.initialize()
+        multi = curl_multi_init()
+        super.init(worker: worker)
+        worker.enrol(self)
+        // SAFETY: the multi is cleaned up in `close` and never outlives the forwarder.
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        cryo_multi_pointer(multi, CURLMOPT_SOCKETDATA, context)
+        cryo_multi_pointer(multi, CURLMOPT_TIMERDATA, context)
+        cryo_multi_long(multi, CURLMOPT_MAXCONNECTS, Self.pooledConnectionsMax)
+        cryo_multi_socket_callback(multi) { _, descriptor, what, context, _ in
+            if let context { CurlForwarder.from(context).socketWanted(descriptor, what) }
+            return 0
+        }
+        cryo_multi_timer_callback(multi) { _, milliseconds, context in
+            if let context { CurlForwarder.from(context).setTimer(milliseconds) }
+            return 0
+        }
+    }
+
+    // SAFETY: libcurl hands back the pointer `init` gave it, and the forwarder lives as long as its multi.
+    static func from(_ context: UnsafeMutableRawPointer) -> CurlForwarder {
+        Unmanaged<CurlForwarder>.fromOpaque(context).takeUnretainedValue()
+    }
+
+    /// Attempts not yet ended.
+    package var openAttempts: Int { transfers.count - freeSlots.count - idleCount }
+
+    /// Drops every attempt silently and closes every connection. Nothing may be begun afterwards.
+    package func close() {
+        for case .some(let transfer) in transfers {
+            transfer.receiver = nil
+            if transfer.isAdded { curl_multi_remove_handle(multi, transfer.easy) }
+            transfer.isAdded = false
+        }
+        touched.removeAll()
+        pending.removeAll()
+        profiles.removeAll()
+        transfers.removeAll()
+        freeSlots.removeAll()
+        idleCount = 0
+        curl_multi_cleanup(multi)
+        for socket in sockets.all { worker.withdraw(socket) }
+        worker.withdraw(self)
+    }
+
+    // MARK: From the exchange
+
+    package func begin(_ request: AttemptRequest, for exchange: Exchange) -> AttemptID {
+        begin(request, receiver: exchange)
+    }
+
+    package func begin(_ request: AttemptRequest, receiver: any AttemptReceiver) -> AttemptID {
+        let transfer = takeTransfer(for: request.upstream)
+        if !transfer.prepare(request, for: receiver) {
+            transfer.result = CURLE_OUT_OF_MEMORY
+            touchLater(transfer)
+        } else if isInLibcurl {
+            postpone(transfer)
+        } else {
+            add(transfer)
+        }
+        return transfer.id
+    }
+
+    package func cancel(_ attempt: AttemptID) {
+        guard let transfer = find(attempt) else { return }
+        transfer.receiver = nil
+        if transfer.isDelivering || transfer.isPostponed { return }
+        if isInLibcurl { postpone(transfer) } else { release(transfer) }
+    }
+
+    package func resumeResponse(_ attempt: AttemptID) {
+        guard let transfer = find(attempt) else { return }
+        transfer.isFlowPaused = false
+        touchLater(transfer)
+    }
+
+    package func requestBodyReady(_ attempt: AttemptID) {
+        guard let transfer = find(attempt) else { return }
+        transfer.wantsSend = true
+        touchLater(transfer)
+    }
+
+    private func find(_ id: AttemptID) -> CurlTransfer? {
+        let slot = Int(id.slot)
+        guard slot < transfers.count, let transfer = transfers[slot], transfer.id == id, transfer.receiver != nil else { return nil }
+        return transfer
+    }
+
+    private func postpone(_ transfer: CurlTransfer) {
+        transfer.isPostponed = true
+        pending.append(transfer.id.slot)
+        worker.afterBatch(self)
+    }
+
+    // MARK: Transfers
+
+    private func takeTransfer(for upstream: UpstreamSettings) -> CurlTransfer {
+        let profile = profile(for: upstream)
+        if let transfer = profile.idle.popLast() {
+            idleCount -= 1
+            return transfer
+        }
+        let slot: UInt32
+        if let free = freeSlots.popLast() {
+            slot = free
+        } else {
+            slot = UInt32(transfers.count)
+            transfers.append(nil)
+            generations.append(0)
+        }
+        let transfer = CurlTransfer(
+            profile: profile, id: AttemptID(slot: slot, generation: generations[Int(slot)]), forwarder: self)
+        transfers[Int(slot)] = transfer
+        return transfer
+    }
+
+    private func profile(for upstream: UpstreamSettings) -> UpstreamProfile {
+        for profile in profiles where profile.matches(upstream) { return profile }
+        if profiles.count >= Self.profilesMax {
+            let oldest = profiles.removeFirst()
+            while let transfer = oldest.idle.popLast() {
+                idleCount -= 1
+                destroy(transfer)
+            }
+        }
+        let profile = UpstreamProfile(upstream)
+        profiles.append(profile)
+        return profile
+    }
+
+    private func add(_ transfer: CurlTransfer) {
+        isInLibcurl = true
+        let code = curl_multi_add_handle(multi, transfer.easy)
+        isInLibcurl = false
+        transfer.isAdded = code == CURLM_OK
+        if code != CURLM_OK {
+            transfer.result = CURLE_FAILED_INIT
+            touchLater(transfer)
+        }
+    }
+
+    /// Takes the transfer out of libcurl (which closes a connection in the middle of a response) and keeps it for reuse.
+    func release(_ transfer: CurlTransfer) {
+        if transfer.isAdded {
+            isInLibcurl = true
+            curl_multi_remove_handle(multi, transfer.easy)
+            isInLibcurl = false
+            transfer.isAdded = false
+        }
+        let slot = Int(transfer.id.slot)
+        generations[slot] &+= 1
+        transfer.id.generation = generations[slot]
+        // libcurl counts its own repetitions over a handle's life and gives up after five.
+        let isWorn = transfer.requestsMade > 1
+        transfer.reset()
+        if isWorn || idleCount >= Self.idleTransfersMax || !profiles.contains(where: { $0 === transfer.profile }) {
+            destroy(transfer)
+        } else {
+            idleCount += 1
+            transfer.profile.idle.append(transfer)
+        }
+    }
+
+    private func destroy(_ transfer: CurlTransfer) {
+        transfers[Int(transfer.id.slot)] = nil
+        freeSlots.append(transfer.id.slot)
+    }
+
+    // MARK: libcurl's turn
+
+    /// Tells libcurl that a socket is ready, or with CURL_SOCKET_TIMEOUT that time has passed.
+    func drive(_ descriptor: Int32, _ mask: Int32) {
+        var running: Int32 = 0
+        isInLibcurl = true
+        curl_multi_socket_action(multi, descriptor, mask, &running)
+        isInLibcurl = false
+        collect()
+        settle()
+    }
+
+    private func setTimer(_ milliseconds: Int) {
+        if milliseconds < 0 {
+            dueAt = .max
+        } else if milliseconds == 0 {
+            if kicksAt != worker.nanoseconds {
+                kicksAt = worker.nanoseconds
+                kicks = 0
+            }
+            kicks += 1
+            dueAt = 0
+            if kicks <= Self.kicksPerBatchMax { worker.afterBatch(self) } else { wake(at: worker.nanoseconds) }
+        } else {
+            // Never early: libcurl would find nothing due and not ask again. Its own clock has moved since the batch began.
+            dueAt = Clock.monotonicNanoseconds() &+ UInt64(milliseconds + 1) * 1_000_000
+            wake(at: dueAt)
+        }
+    }
+
+    package override func deadlineReached(_ nanoseconds: UInt64) {
+        if dueAt <= nanoseconds {
+            dueAt = .max
+            drive(CRYO_CURL_SOCKET_TIMEOUT, 0)
+        } else if dueAt < .max {
+            wake(at: dueAt)
+        }
+    }
+
+    package override func batchEnded() {
+        while let slot = pending.popLast() {
+            guard let transfer = transfers[Int(slot)] else { continue }
+            transfer.isPostponed = false
+            if transfer.receiver == nil { release(transfer) } else if !transfer.isAdded { add(transfer) }
+        }
+        settle()
+        if dueAt == 0 {
+            dueAt = .max
+            drive(CRYO_CURL_SOCKET_TIMEOUT, 0)
+        }
+    }
+
+    /// Notes the results of finished transfers.
+    private func collect() {
+        var left: Int32 = 0
+        while let message = curl_multi_info_read(multi, &left) {
+            guard message.pointee.msg == CURLMSG_DONE else { continue }
+            var context: UnsafeMutableRawPointer?
+            cryo_easy_info_pointer(message.pointee.easy_handle, CURLINFO_PRIVATE, &context)
+            guard let context else { continue }
+            let transfer = CurlTransfer.from(context)
+            transfer.result = cryo_message_result(message)
+            touch(transfer)
+        }
+    }
+
+    /// Something of this transfer is to be told once libcurl has returned.
+    func touch(_ transfer: CurlTransfer) {
+        if transfer.isTouched { return }
+        transfer.isTouched = true
+        touched.append(transfer.id.slot)
+    }
+
+    private func touchLater(_ transfer: CurlTransfer) {
+        touch(transfer)
+        if !isSettling { worker.afterBatch(self) }
+    }
+
+    /// Tells libcurl which directions are paused. It may hand over kept body bytes inside this call.
+    func setPause(_ transfer: CurlTransfer) {
+        guard transfer.isAdded, transfer.result == nil else { return }
+        var mask = Int32(CRYO_CURL_PAUSE_CONT)
+        if transfer.isReceivePaused { mask |= Int32(CRYO_CURL_PAUSE_RECV) }
+        if transfer.isSendPaused { mask |= Int32(CRYO_CURL_PAUSE_SEND) }
+        isInLibcurl = true
+        let code = curl_easy_pause(transfer.easy, mask)
+        isInLibcurl = false
+        if code != CURLE_OK, transfer.result == nil {
+            transfer.result = code
+            touch(transfer)
+        }
+        collect()
+    }
+}

@@ -1,0 +1,73 @@
+// What all transfers to one upstream have in common: the options set once per easy handle, and the handles waiting for reuse.
+// Domain: worker
+
+import CCurl
+import CryoPipeline
+
+/// A handle belongs to one profile for life, so no option of one upstream can reach a transfer to another. libcurl compares
+/// host, port, scheme and the TLS options (verification, CA, client certificate, pins) before it shares a connection.
+final class UpstreamProfile {
+    /// Idle in the pool longer than this: not used again. Shorter than the idle limit of common servers (60 to 75 s).
+    static let connectionIdleSecondsMax = 55
+    /// Addresses are leases: no connection outlives this, so that a moved name is noticed.
+    static let connectionAgeSecondsMax = 300
+    static let receiveBytes = 65_536
+
+    private let settings: UpstreamSettings
+    var idle: [CurlTransfer] = []
+
+    init(_ settings: UpstreamSettings) { self.settings = settings }
+
+    /// Equal values mostly share their storage, which Swift's `==` sees first.
+    func matches(_ other: UpstreamSettings) -> Bool {
+        settings.url == other.url && settings.usesHTTP2 == other.usesHTTP2 && settings.tls == other.tls
+            && settings.timeouts.connectMilliseconds == other.timeouts.connectMilliseconds
+    }
+
+    /// Sets what never changes during the life of `easy`.
+    func configure(_ easy: UnsafeMutableRawPointer?) {
+        cryo_easy_string(easy, CURLOPT_URL, settings.url.origin + "/")
+        cryo_easy_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+        // An environment's proxy must never see a token.
+        cryo_easy_string(easy, CURLOPT_PROXY, "")
+        cryo_easy_string(easy, CURLOPT_NOPROXY, "*")
+        // Every coding libcurl knows; whether it decodes is said per request, and Accept-Encoding is ours to send.
+        cryo_easy_long(easy, CURLOPT_NOSIGNAL, 1)
+        cryo_easy_long(easy, CURLOPT_NOPROGRESS, 1)
+        cryo_easy_long(easy, CURLOPT_PATH_AS_IS, 1)
+        cryo_easy_long(easy, CURLOPT_FOLLOWLOCATION, 0)
+        cryo_easy_long(easy, CURLOPT_HTTP09_ALLOWED, 0)
+        cryo_easy_long(easy, CURLOPT_TCP_NODELAY, 1)
+        cryo_easy_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
+        cryo_easy_long(easy, CURLOPT_BUFFERSIZE, Self.receiveBytes)
+        cryo_easy_long(easy, CURLOPT_MAXAGE_CONN, Self.connectionIdleSecondsMax)
+        cryo_easy_long(easy, CURLOPT_MAXLIFETIME_CONN, Self.connectionAgeSecondsMax)
+        if settings.timeouts.connectMilliseconds > 0 {
+            cryo_easy_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(settings.timeouts.connectMilliseconds))
+        }
+        let usesHTTP2 = settings.url.isTLS && settings.usesHTTP2
+        cryo_easy_long(easy, CURLOPT_HTTP_VERSION, Int(usesHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
+        if settings.url.isTLS { configureTLS(easy) }
+    }
+
+    private func configureTLS(_ easy: UnsafeMutableRawPointer?) {
+        let tls = settings.tls
+        cryo_easy_long(easy, CURLOPT_SSL_VERIFYPEER, tls.skipsVerification ? 0 : 1)
+        cryo_easy_long(easy, CURLOPT_SSL_VERIFYHOST, tls.skipsVerification ? 0 : 2)
+        if let file = tls.caFile {
+            cryo_easy_string(easy, CURLOPT_CAINFO, file)
+            // Otherwise the system's directory would be trusted beside the named file.
+            cryo_easy_string(easy, CURLOPT_CAPATH, nil)
+        }
+        if let file = tls.clientCertificateFile {
+            cryo_easy_string(easy, CURLOPT_SSLCERT, file)
+            cryo_easy_string(easy, CURLOPT_SSLKEY, tls.clientKeyFile ?? file)
+        }
+        guard !tls.pins.isEmpty else { return }
+        // libcurl writes `sha256//…` where the configuration and RFC 7469 users write `sha256/…`.
+        let pins = tls.pins.map { pin in
+            pin.hasPrefix("sha256/") && !pin.hasPrefix("sha256//") ? "sha256//" + pin.dropFirst("sha256/".count) : pin
+        }
+        cryo_easy_string(easy, CURLOPT_PINNEDPUBLICKEY, pins.joined(separator: ";"))
+    }
+}

@@ -1,0 +1,173 @@
+// Owns the tests of configurations that are right.
+// Domain: cold
+
+import CryoConfig
+import CryoJSON
+import CryoPipeline
+import Testing
+
+/// The example of the design, with its ellipses filled in.
+let designExample = """
+    listen:   { address: 127.0.0.1:8080, hosts: [localhost] }
+    admin:    { address: 127.0.0.1:8081 }
+    upstreams:
+      api:
+        url: https://api.example.com
+        headers: { X-App-Version: "1.0" }
+        timeouts: { connect_ms: 5000, response_ms: 30000, idle_ms: 30000, total_ms: 60000 }
+        tls: { pins: [sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=], ca: ca.pem, client_certificate: client.pem }
+    tokens:
+      app:
+        login:
+          refresh: { method: POST, url: https://api.example.com/auth/refresh, json: { refreshToken: "{refresh_token}", n: 1 } }
+          fields:  { token: data.token, refresh_token: data.refreshToken, expires_in: data.expiresIn }
+          success: { field: code, equals: 0 }
+        initial: { token: env:APP_TOKEN, refresh_token: env:APP_REFRESH_TOKEN }
+        inject:  { header: Authorization, format: "Bearer {token}", on_client_value: replace }
+        refresh: { on_status: [401], on_business_codes: [10001], before_expiry_s: 60, timeout_ms: 10000 }
+        store:   { file: /var/lib/cryonet/app.json }
+    policies:
+      envelope:
+        success: { field: code, equals: 0, missing: success }
+        message: [message, msg, error, reason, detail]
+        code: code
+        reply: complete
+        failure: { status: 422, codes: { "10001": 401 }, session_expired: [10001] }
+    routes:
+      - { name: login, path: /auth/*, upstream: api, token: none }
+      - { name: api, path: /*, upstream: api, token: app, policy: envelope, retry: { limit: 2 } }
+    audit:    { file: /var/log/cryonet/audit.jsonl, bodies: failures, max_body_bytes: 4096, redact: { headers: [X-Own], json: [phone] } }
+
+    """
+
+@Suite struct ConfigurationReaderTests {
+    private func read(
+        _ text: String, _ overrides: [ConfigurationOverride] = [], environment: [String: String] = [:]
+    ) throws -> LoadedConfiguration {
+        try readConfiguration(
+            Array(text.utf8), fileName: "c.yaml", overrides: overrides, environment: { environment[$0] ?? setEnvironment($0) }
+        ).get()
+    }
+
+    @Test("The example of the design has the values it shows")
+    func example() throws {
+        let loaded = try read(designExample)
+        #expect(loaded.warnings == [])
+        let configuration = loaded.configuration
+        #expect(configuration.listen.address == .tcp(host: "127.0.0.1", port: 8080))
+        #expect(configuration.listen.hosts == ["localhost", "127.0.0.1", "[::1]"])
+        #expect(configuration.admin?.address == .tcp(host: "127.0.0.1", port: 8081))
+        #expect(configuration.limits == LimitSettings())
+
+        let upstream = try #require(configuration.upstreams.first)
+        #expect(upstream.url == UpstreamURL(isTLS: true, host: "api.example.com", port: 443))
+        #expect(upstream.headers.map(\.name) == ["X-App-Version"] && upstream.headers.map(\.value) == ["1.0"])
+        #expect(upstream.timeouts == UpstreamTimeouts())
+        #expect(upstream.tls.pins.count == 1 && upstream.tls.caFile == "ca.pem" && upstream.tls.clientCertificateFile == "client.pem")
+
+        let policy = try #require(configuration.policies.first)
+        #expect(policy.success?.path == JSONPath("code") && policy.success?.equals == .number("0"))
+        #expect(policy.messagePaths.map(\.description) == ["message", "msg", "error", "reason", "detail"])
+        #expect(policy.view == .complete && policy.dataPath == nil && policy.codePath == JSONPath("code"))
+        #expect(policy.failureStatus == 422 && policy.codes == ["10001": 401] && policy.sessionExpiredCodes == ["10001"])
+
+        #expect(configuration.routes.map(\.name) == ["login", "api"])
+        #expect(configuration.routes.map(\.token) == [nil, "app"])
+        #expect(configuration.routes.map(\.policy) == [nil, "envelope"])
+        #expect(configuration.routes.map(\.retry.limit) == [0, 2])
+
+        let audit = try #require(configuration.audit)
+        #expect(audit.file == "/var/log/cryonet/audit.jsonl" && audit.bodies == .failures && audit.bodyBytesMax == 4096)
+        #expect(audit.redaction.headers == RedactionSettings().headers + ["x-own"])
+        #expect(audit.redaction.json.contains("phone") && audit.redaction.json.contains("password"))
+    }
+
+    @Test("The token of the design's example has its call, fields and references")
+    func exampleToken() throws {
+        let token = try #require(try read(designExample).configuration.tokens.first)
+        guard case .login(let login) = token.source, case .json(.object(let members)) = login.refresh.body else {
+            Issue.record("not a login with a JSON body")
+            return
+        }
+        #expect(login.refresh.method == "POST" && login.refresh.url == "https://api.example.com/auth/refresh")
+        #expect(members.map(\.key) == ["refreshToken", "n"])
+        guard case .string("{refresh_token}") = members[0].value, case .literal("1") = members[1].value else {
+            Issue.record("the body is not as written")
+            return
+        }
+        #expect(login.tokenPath == JSONPath("data.token") && login.expiresInPath == JSONPath("data.expiresIn"))
+        #expect(login.success?.equals == .number("0"))
+        guard case .environment("APP_REFRESH_TOKEN") = token.initialRefreshToken else {
+            Issue.record("the reference is lost")
+            return
+        }
+        #expect(token.refresh.onBusinessCodes == ["10001"] && token.refresh.onStatus == [401])
+        #expect(token.storeFile == "/var/lib/cryonet/app.json")
+    }
+
+    private static let short = """
+        listen: { address: "unix:/run/c.sock" }
+        upstreams: { api: { url: "http://[::1]:9000/v1/" } }
+        policies:
+          data: { success: { field: /ok, equals: true }, reply: data }
+          text: { success: { field: s, equals: "0", strict: true } }
+        routes:
+          - { name: r, path: /a/*, host: API.local, upstream: api, strip_prefix: /a, cors: { origins: ["https://A.example:443"] } }
+        """
+
+    @Test("Values are brought into one form: hosts lower case, default ports dropped, no final slash, hosts of routes allowed")
+    func forms() throws {
+        let configuration = try read(Self.short).configuration
+        #expect(configuration.listen.address == .unix(path: "/run/c.sock"))
+        #expect(configuration.upstreams[0].url == UpstreamURL(isTLS: false, host: "[::1]", port: 9000, basePath: "/v1"))
+        #expect(configuration.routes[0].host == "api.local")
+        #expect(configuration.routes[0].corsOrigins == ["https://a.example"])
+        #expect(configuration.policies[0].dataPath == JSONPath("data") && configuration.policies[0].success?.equals == .bool(true))
+        #expect(configuration.policies[1].success?.equals == .string([0x30]) && configuration.policies[1].success?.isStrict == true)
+    }
+
+    @Test("A flag wins over the environment, that over the file, that over the default")
+    func precedence() throws {
+        let environment = [
+            "CRYONET_LISTEN_ADDRESS": "127.0.0.1:1", "CRYONET_WORKERS": "3", "CRYONET_AUDIT_FILE": "a.jsonl",
+            "CRYONET_LISTEN_HOSTS": "a, b",
+            "CRYONET_LIMITS_HEAD_BYTES_MAX": "",
+        ]
+        let flag = ConfigurationOverride(path: "listen.address", value: "127.0.0.1:2", flag: "--listen")
+        let loaded = try read(Self.short, [flag], environment: environment)
+        #expect(loaded.configuration.listen.address == .tcp(host: "127.0.0.1", port: 2))
+        #expect(loaded.configuration.listen.hosts.suffix(3) == ["a", "b", "api.local"])
+        #expect(loaded.configuration.workers == 3)
+        #expect(loaded.configuration.audit?.file == "a.jsonl")
+        #expect(loaded.configuration.limits == LimitSettings())
+        #expect(loaded.origins["listen.address"] == .flag("--listen"))
+        #expect(loaded.origins["workers"] == .environment(name: "CRYONET_WORKERS"))
+        #expect(loaded.origins["routes[0].name"] == .file(YAMLMark(line: 7, column: 13)))
+        #expect(loaded.origins["limits.head_bytes_max"] == nil)
+    }
+
+    @Test("Literal secrets, unset variables and unsafe words are warnings")
+    func warnings() throws {
+        let text = """
+            listen: { address: 0.0.0.0:80, unsafe_listen: true }
+            upstreams: { api: { url: https://a.example, headers: { Authorization: x }, tls: { unsafe_skip_verify: true } } }
+            tokens:
+              a: { static: { token: hunter2 } }
+              b: { env: { name: CRYONET_TEST_UNSET } }
+              c: { login: { refresh: { url: http://a.example/, json: { password: hunter2 } }, fields: { token: t } } }
+            routes: [ { name: r, path: /*, upstream: api } ]
+            """
+        let loaded = try read(text)
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "c.yaml:1:47: listen.unsafe_listen: whoever can reach this address uses the tokens",
+                "c.yaml:2:71: upstreams.api.headers.Authorization: looks like a secret in the file: better a token",
+                "c.yaml:2:103: upstreams.api.tls.unsafe_skip_verify: any certificate is accepted; whoever answers gets the token",
+                "c.yaml:4:25: tokens.a.static.token: a literal secret: better env:NAME or file:PATH",
+                "c.yaml:5:21: the environment variable CRYONET_TEST_UNSET is not set",
+                "c.yaml:6:33: tokens.c.login.refresh.url: http sends secrets in clear text",
+                "c.yaml:6:70: tokens.c.login.refresh.json.password: looks like a secret in the file",
+            ])
+        #expect(!ConfigurationPrinter.text(of: loaded).contains("hunter2"))
+    }
+}

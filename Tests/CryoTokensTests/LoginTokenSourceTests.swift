@@ -1,0 +1,81 @@
+import CryoJSON
+import CryoPipeline
+import CryoTokens
+import Testing
+
+@Suite struct LoginTokenSourceTests {
+    private func settings(_ endpoint: LoopbackEndpoint, _ body: TokenCall.Body) throws -> TokenSettings {
+        var call = TokenCall(url: endpoint.url + "?old={token}")
+        call.headers = [(name: "X-Old", value: "Bearer {token}")]
+        call.body = body
+        var login = LoginSettings(refresh: call, tokenPath: try #require(JSONPath("data.token")))
+        login.refreshTokenPath = JSONPath("data.refreshToken")
+        login.expiresInPath = JSONPath("data.expiresIn")
+        login.success = SuccessRule(path: try #require(JSONPath("code")), equals: .number("0"))
+        var settings = TokenSettings(name: "app", source: .login(login))
+        settings.refresh.timeoutMilliseconds = 5000
+        return settings
+    }
+
+    private let current = credential("a 0", refreshToken: "r\"0")
+
+    @Test("a JSON template is filled and escaped, in the URL and the headers too") func json() async throws {
+        let endpoint = LoopbackEndpoint(answer(200, #"{"code":"0","data":{"token":"a1","refreshToken":"r1","expiresIn":"60"}}"#))
+        defer { endpoint.stop() }
+        let body = TokenCall.Body.json(
+            .object([
+                (key: "refreshToken", value: .string("{refresh_token}")),
+                (key: "n", value: .array([.literal("1"), .string("x{token}y{other}")])),
+            ]))
+        #expect(text(of: await refresh(try load(settings(endpoint, body)).refresher, current)) == "renewed a1 r1")
+        let request = endpoint.requests[0]
+        #expect(request.body == #"{"refreshToken":"r\"0","n":[1,"xa 0y{other}"]}"#)
+        #expect(request.head.hasPrefix("POST /token?old=a%200 "))
+        #expect(request.header("X-Old") == "Bearer a 0")
+        #expect(request.header("Content-Type") == "application/json")
+    }
+
+    @Test("a form is encoded") func form() async throws {
+        let endpoint = LoopbackEndpoint(answer(200, #"{"code":0,"data":{"token":"a1"}}"#))
+        defer { endpoint.stop() }
+        let body = TokenCall.Body.form([(name: "grant", value: "a b"), (name: "rt", value: "{refresh_token}")])
+        #expect(text(of: await refresh(try load(settings(endpoint, body)).refresher, current)) == "renewed a1 r\"0")
+        #expect(endpoint.requests[0].body == "grant=a+b&rt=r%220")
+    }
+
+    @Test(
+        "a 200 with a failure code is a refused login; what is no answer of the endpoint fails",
+        arguments: [
+            (200, #"{"code":40101,"data":null}"#, "rejected: the refresh call was refused by its code 40101"),
+            (200, #"{"code":"no","data":{"token":"a1"}}"#, "rejected: the refresh call was refused by its code"),
+            (400, "", "rejected: the refresh call was answered 400"), (401, "{}", "rejected: the refresh call was answered 401"),
+            (403, "", "rejected: the refresh call was answered 403"), (404, "", "failed: the refresh call was answered 404"),
+            (500, #"{"code":0,"data":{"token":"a1"}}"#, "failed: the refresh call was answered 500"),
+            (429, "", "failed: the refresh call was answered 429"), (302, "", "failed: the refresh call was answered 302"),
+            (200, "", "failed: the refresh call was answered 200 with an empty body"),
+            (200, "<html>", "failed: the refresh call was answered 200 without JSON"),
+            (200, #"{"code":0}"#, "failed: the refresh call was answered with no token at data.token"),
+            (200, #"{"code":0,"data":{"token":7}}"#, "failed: the refresh call was answered with no usable token at data.token"),
+            (200, #"{"code":0,"data":{"token":"a\nb"}}"#, "failed: the token of the refresh call holds a control character"),
+            (
+                200, #"{"code":0,"data":{"token":"a1","refreshToken":"r\r\nX: 1"}}"#,
+                "failed: the refresh token of the refresh call holds a control character"
+            ),
+            (200, #"{"data":{"token":"a1"}}"#, "renewed a1 r\"0"),
+        ])
+    func answers(status: Int, body: String, expected: String) async throws {
+        let endpoint = LoopbackEndpoint(answer(status, body))
+        defer { endpoint.stop() }
+        #expect(text(of: await refresh(try load(settings(endpoint, .none)).refresher, current)) == expected)
+    }
+
+    @Test("without the token a template needs there is no call") func nothingToAskWith() async throws {
+        let endpoint = LoopbackEndpoint(answer(200, "{}"))
+        defer { endpoint.stop() }
+        let source = try load(settings(endpoint, .form([(name: "rt", value: "{refresh_token}")])))
+        #expect(source.initial == nil)
+        #expect(text(of: await refresh(source.refresher)) == "unchanged")
+        #expect(text(of: await refresh(source.refresher, credential("a0"))) == "unchanged")
+        #expect(endpoint.requests.isEmpty)
+    }
+}

@@ -1,0 +1,45 @@
+"""The upstream closes after each answer without saying so: the next request meets no 502.
+
+A GET goes to a new connection by itself, also when the connection is reset under it; a POST that was read is not sent twice.
+"""
+
+from client import Client
+from gateway import configuration
+from upstream import CLOSE, RESET, Answer, script
+
+QUIET_CLOSE = script(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", CLOSE)
+
+
+def test_a_closed_connection_is_not_used_again(gateway, upstream):
+    upstream.on("*", "/x", QUIET_CLOSE)
+    gw = gateway(configuration(upstream))
+    with Client(gw.port) as client:
+        for number in range(30):
+            method, body = [("GET", b""), ("POST", b""), ("POST", b"small")][number % 3]
+            response = client.request(method, "/x", body=body)
+            assert response.status == 200, (number, method, response.body)
+            upstream.wait_closed(number + 1)
+    assert len(upstream.requests) == 30
+
+
+def test_a_get_that_meets_a_reset_on_a_pooled_connection_goes_on(gateway, upstream):
+    answers = {1: Answer(200, "first"), 2: script(RESET)}
+
+    def by_request_number(request):
+        return answers.get(request.number if request.connection == 1 else 0, Answer(200, "fresh"))
+    upstream.on("GET", "/x", by_request_number)
+    gw = gateway(configuration(upstream, workers=1))
+    with Client(gw.port) as client:
+        assert client.get("/x").body == b"first"
+        assert client.get("/x").body == b"fresh"
+    assert [(r.connection, r.number) for r in upstream.requests] == [(1, 1), (1, 2), (2, 1)]
+    assert gw.wait_audit(2)[1]["attempts"][-1]["status"] == 200
+
+
+def test_a_post_that_was_read_is_not_sent_twice(gateway, upstream):
+    upstream.on("POST", "/x", Answer(200, "first"), script(RESET), Answer(200, "twice"))
+    gw = gateway(configuration(upstream, workers=1))
+    with Client(gw.port) as client:
+        assert client.request("POST", "/x", body=b"n=1").status == 200
+        assert client.request("POST", "/x", body=b"n=2").status == 502
+    assert [r.body for r in upstream.requests] == [b"n=1", b"n=2"]
