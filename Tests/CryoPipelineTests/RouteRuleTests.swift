@@ -114,6 +114,11 @@ struct RouteRuleTests {
             decide(routes, requestHead("api.example.com:443", method: "CONNECT", host: "api.example.com:443")) == "request_malformed 501")
     }
 
+    @Test("TRACE is not supported: it would show the injected token to the client")
+    func trace() {
+        #expect(decide(routes, requestHead("/api/x", method: "TRACE")) == "request_malformed 501")
+    }
+
     @Test("OPTIONS * asks the gateway itself, under its own names only")
     func asterisk() {
         #expect(decide(routes, requestHead("*", method: "OPTIONS")) == "ping")

@@ -26,6 +26,8 @@ struct RouteRule {
     let localPort: UInt16
 
     func decide(_ head: RequestHead) -> RouteDecision {
+        // TRACE would send the injected token back to the client (RFC 9110 §9.3.8).
+        if head.isMethod("TRACE") { return .refused(.requestMalformed, status: 501, detail: "TRACE is not supported") }
         switch head.targetForm {
         case .origin(let path, let query):
             guard isOwnHost(hostField(head)) else { return hostDenied }
