@@ -69,6 +69,13 @@ extension Catalogue {
             "session_expired", .list(.text(.code)), standard: "[]", example: "[10001]", "business codes that end the session"),
     ])
 
+    private static let errorBody = Section([
+        CatalogueKey(
+            "message", .list(.text(.path)), standard: "[]", example: "[message]",
+            "paths of the message in the body of a non-2xx answer; none: the texts of the failure table"),
+        CatalogueKey("fallback", .text(.any), example: "客户端错误", "message of a 4xx whose body tells none"),
+    ])
+
     static let policy = Section([
         CatalogueKey("success", .section(success), "absent: every 2xx answer is a success"),
         CatalogueKey(
@@ -91,5 +98,6 @@ extension Catalogue {
             "max_body_bytes", .integer(1...67_108_864), standard: "\(policyStandards.bodyBytesMax)", units: "bytes",
             "bodies up to this size are judged"),
         CatalogueKey("failure", .section(failure), "what a business failure becomes"),
+        CatalogueKey("error_body", .section(errorBody), "what the bodies of non-2xx answers tell"),
     ])
 }

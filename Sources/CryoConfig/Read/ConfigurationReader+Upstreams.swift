@@ -61,6 +61,8 @@ extension ConfigurationReader {
         var settings = PolicySettings(name: name)
         settings.success = success(node["success"])
         choose(node["reply"], &settings.view)
+        settings.errorMessagePaths = texts(node["error_body"]?["message"]).compactMap { JSONPath($0) }
+        settings.errorMessageFallback = node["error_body"]?["fallback"]?.text
         settings.messagePaths = (node["message"].map { texts($0) } ?? Catalogue.messagePathsStandard).compactMap { JSONPath($0) }
         settings.codePath = JSONPath(node["code"]?.text ?? Catalogue.codePathStandard)
         let dataPath = node["data"]?.text ?? (settings.view == .data ? Catalogue.dataPathStandard : nil)

@@ -50,6 +50,19 @@ package struct EnvelopeJudge {
         return .rejected(failure(reader, policy))
     }
 
+    /// The first non-empty text the body of a non-2xx answer has at one of the paths.
+    package mutating func errorMessage(padding body: inout [UInt8], paths: JSONPathSet) -> [UInt8]? {
+        let count = body.count
+        body.append(contentsOf: repeatElement(0, count: JSONScanner.padding))
+        defer { body.removeLast(JSONScanner.padding) }
+        return body.withUnsafeBytes { bytes in
+            let body = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+            guard scanner.scan(body, paths: paths, into: &slices) == .scanned else { return nil }
+            let reader = JSONValueReader(body)
+            return slices.first { reader.isNonEmptyString($0) }.map { reader.stringBytes($0) }
+        }
+    }
+
     private func isSuccess(_ reader: JSONValueReader, _ policy: PolicyPlan) -> Bool {
         guard let rule = policy.settings.success, let index = policy.successIndex else { return true }
         let slice = slices[index]

@@ -36,6 +36,10 @@ package struct PolicySettings: Sendable {
     /// Bodies up to this size are judged.
     package var bodyBytesMax: Int = 1_048_576
     package var failureStatus: UInt16 = 422
+    /// Where the bodies of non-2xx answers tell their message; empty: the table's texts (ledger NA5).
+    package var errorMessagePaths: [JSONPath] = []
+    /// The message of a 4xx whose body tells none; nil: the table's.
+    package var errorMessageFallback: String?
     /// Business code → HTTP status.
     package var codes: [String: UInt16] = [:]
     /// Business codes that end the session.

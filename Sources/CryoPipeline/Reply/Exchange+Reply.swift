@@ -152,6 +152,7 @@ extension Exchange {
             apply(business, to: &failure)
         } else if let response, reason == .upstreamStatus || FailureTable.row(reason).kind == .authenticationExpired {
             failure = Failure(upstreamStatus: response.status, reason: reason, language: language)
+            if reason == .upstreamStatus { failure.message = errorMessage(response.status) ?? failure.message }
         } else {
             failure = Failure(reason, language: language)
             failure.upstreamStatus = response?.status
@@ -161,6 +162,16 @@ extension Exchange {
         failure.underlying = underlyingDetail
         failure.revision = revision
         return failure
+    }
+
+    /// What the upstream itself says about its error, where the policy looks for it.
+    private func errorMessage(_ status: UInt16) -> [UInt8]? {
+        guard let policy = match?.route.policy, let paths = policy.errorPaths else { return nil }
+        var body = readableBody()
+        var judge = EnvelopeJudge(scanner: environment.scanner)
+        if !body.isTruncated, let message = judge.errorMessage(padding: &body.bytes, paths: paths) { return message }
+        guard 400..<500 ~= status else { return nil }
+        return policy.settings.errorMessageFallback.map { Array($0.utf8) }
     }
 
     private func apply(_ business: BusinessFailure, to failure: inout Failure) {

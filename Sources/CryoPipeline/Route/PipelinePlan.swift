@@ -29,6 +29,8 @@ package final class PolicyPlan: Sendable {
     let codeIndex: Int?
     let dataIndex: Int?
     let messageIndices: Range<Int>
+    /// nil: the bodies of non-2xx answers are not looked at.
+    let errorPaths: JSONPathSet?
     let codes: [[UInt8]: UInt16]
     let sessionExpired: Set<[UInt8]>
 
@@ -46,6 +48,7 @@ package final class PolicyPlan: Sendable {
         dataIndex = index(of: settings.dataPath)
         messageIndices = paths.count..<paths.count + settings.messagePaths.count
         paths += settings.messagePaths
+        errorPaths = settings.errorMessagePaths.isEmpty ? nil : JSONPathSet(settings.errorMessagePaths)
         guard let set = JSONPathSet(paths) else { return nil }
         self.paths = set
         codes = Dictionary(uniqueKeysWithValues: settings.codes.map { (Array($0.key.utf8), $0.value) })
