@@ -22,7 +22,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency], resources: [Reso
 let package = Package(
     name: "cryonet",
     products: [
-        .executable(name: "cryonet", targets: ["CryoNetCLI"])
+        .executable(name: "cryonet", targets: ["CryoNetCLI"]),
+        .library(name: "CryoNet", targets: ["CryoNet"]),
     ],
     targets: [
         // C libraries of the system, and the thin typed shims over what Swift cannot call.
@@ -32,18 +33,21 @@ let package = Package(
         .target(name: "CEpoll"),
         .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 
+        // The standard mutex, or one that the thread sanitizer understands.
+        module("CryoSync"),
+
         // The pure part: bytes, JSON, the ten steps.
         module("CryoHTTP"),
         module("CryoJSON", ["CSimdJSON"]),
-        module("CryoPipeline", ["CryoHTTP", "CryoJSON"]),
+        module("CryoPipeline", ["CryoHTTP", "CryoJSON", "CryoSync"]),
 
         // The adapters.
-        module("CryoIO", ["CEpoll"]),
-        module("CryoServer", ["CryoPipeline", "CryoHTTP", "CryoIO"]),
+        module("CryoIO", ["CEpoll", "CryoSync"]),
+        module("CryoServer", ["CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
         module("CryoUpstream", ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl"]),
-        module("CryoTokens", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO"]),
+        module("CryoTokens", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync"]),
         module("CryoCoding", ["CCoding"]),
-        module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO"]),
+        module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
 
         // Configuration, composition, commands.
         module("CryoConfig", ["CYAML", "CryoPipeline", "CryoJSON", "CryoHTTP"]),
@@ -51,21 +55,25 @@ let package = Package(
             "CryoGateway",
             [
                 "CryoConfig", "CryoServer", "CryoUpstream", "CryoTokens", "CryoAudit", "CryoCoding", "CryoPipeline", "CryoHTTP", "CryoJSON",
-                "CryoIO",
+                "CryoIO", "CryoSync",
             ]),
         .executableTarget(
-            name: "CryoNetCLI", dependencies: ["CryoGateway", "CryoConfig", "CryoPipeline", "CryoIO"], swiftSettings: strict),
+            name: "CryoNetCLI", dependencies: ["CryoGateway", "CryoConfig", "CryoPipeline", "CryoIO", "CryoSync"], swiftSettings: strict),
+
+        // The same pipeline for programs that want the policies in-process.
+        module("CryoNet", ["CryoPipeline", "CryoUpstream", "CryoIO", "CryoHTTP", "CryoJSON", "CryoCoding", "CryoSync"]),
 
         tests("CryoHTTPTests", ["CryoHTTP"]),
         tests("CryoJSONTests", ["CryoJSON"]),
-        tests("CryoPipelineTests", ["CryoPipeline", "CryoHTTP", "CryoJSON"]),
-        tests("CryoIOTests", ["CryoIO", "CEpoll"]),
-        tests("CryoServerTests", ["CryoServer", "CryoPipeline", "CryoHTTP", "CryoIO"]),
-        tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO"]),
-        tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO"]),
-        tests("CryoAuditTests", ["CryoAudit", "CryoPipeline", "CryoIO"]),
+        tests("CryoPipelineTests", ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoSync"]),
+        tests("CryoIOTests", ["CryoIO", "CEpoll", "CryoSync"]),
+        tests("CryoServerTests", ["CryoServer", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
+        tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
+        tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync"]),
+        tests("CryoAuditTests", ["CryoAudit", "CryoPipeline", "CryoIO", "CryoSync"]),
         tests("CryoCodingTests", ["CryoCoding", "CCoding"]),
         tests("CryoConfigTests", ["CryoConfig", "CryoPipeline", "CryoJSON"]),
+        tests("CryoNetTests", ["CryoNet", "CryoSync"]),
         tests("HygieneTests", []),
     ],
     swiftLanguageModes: [.v6],

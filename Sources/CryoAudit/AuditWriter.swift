@@ -3,8 +3,8 @@
 
 package import CryoIO
 package import CryoPipeline
+import CryoSync
 import Dispatch
-import Synchronization
 
 /// A line is in the file some 20 ms after `append`, sooner when much is waiting. While the disk takes nothing, traffic
 /// goes on: lines are dropped, counted, and said once a minute.

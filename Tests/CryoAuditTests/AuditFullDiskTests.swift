@@ -1,7 +1,7 @@
 import CryoIO
 import CryoPipeline
+import CryoSync
 import Glibc
-import Synchronization
 import Testing
 
 @testable import CryoAudit

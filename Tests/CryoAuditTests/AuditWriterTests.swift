@@ -1,8 +1,8 @@
 import CryoIO
 import CryoPipeline
+import CryoSync
 import Dispatch
 import Glibc
-import Synchronization
 import Testing
 
 @testable import CryoAudit

@@ -1,9 +1,9 @@
 // What the audit tests share: temporary directories, a clock, a disk that fills up, a disk that hangs.
 
 import CryoPipeline
+import CryoSync
 import Dispatch
 import Glibc
-import Synchronization
 
 @testable import CryoAudit
 

@@ -1,9 +1,9 @@
 // Workers: work from other threads, deadlines, and events of endpoints that are gone.
 // Domain: shared
 
+import CryoSync
 import Dispatch
 import Glibc
-import Synchronization
 import Testing
 
 @testable import CryoIO

@@ -1,8 +1,8 @@
 // The credential store: one flight for everybody, results that came too late, sessions that end once.
 // Domain: cold
 
+import CryoSync
 import Dispatch
-import Synchronization
 import Testing
 
 @testable import CryoPipeline
@@ -203,6 +203,7 @@ struct CredentialStoreTests {
     @Test("a failure that may pass keeps token and session, and is tried again after the back-off")
     func failed() {
         let refresher = ScriptedRefresher()
+        defer { refresher.abandon() }
         let clock = ManualClock()
         let store = store(refresher, clock: clock)
         let answers = Answers()
@@ -220,6 +221,7 @@ struct CredentialStoreTests {
     @Test("a token need that a newer version has met meanwhile starts no refresh")
     func unusableMeanwhile() {
         let refresher = ScriptedRefresher()
+        defer { refresher.abandon() }
         let store = store(refresher, initial: nil)
         _ = store.demand(.unusable, resume: { _ in })
         refresher.end(renewed("token-two"))
@@ -266,6 +268,7 @@ struct CredentialStoreTests {
     @Test("the waiter at the bound waits, the one after it fails at once")
     func waitersBound() {
         let refresher = ScriptedRefresher()
+        defer { refresher.abandon() }
         let store = store(refresher) { $0.refresh.waitersMax = 2 }
         #expect(store.demand(.refused(version: 1), resume: { _ in }) == .waiting(ticket: 1, isLeader: true))
         #expect(store.demand(.refused(version: 1), resume: { _ in }) == .waiting(ticket: 2, isLeader: false))

@@ -3,7 +3,7 @@
 
 import CryoHTTP
 import CryoJSON
-import Synchronization
+import CryoSync
 
 @testable import CryoPipeline
 
@@ -73,6 +73,8 @@ final class WorkQueue: Sendable {
     var count: Int { work.withLock { $0.count } }
 
     func submit(_ item: @escaping @Sendable () -> Void) { work.withLock { $0.append(item) } }
+
+    func discard() { work.withLock { $0 = [] } }
 
     /// Runs what is there, and what that gives rise to; the number of items.
     @discardableResult
@@ -222,6 +224,8 @@ final class ScriptedRefresher: TokenRefresher {
 
     var calls: Int { state.withLock { $0.seen.count } }
     var inFlight: Int { state.withLock { $0.pending.count } }
+    /// Forgets what is in flight: it holds the store, which holds this.
+    func abandon() { state.withLock { $0.pending = [] } }
     var versions: [UInt64?] { state.withLock { $0.seen } }
 
     /// Ends the oldest refresh; false when there is none.
@@ -338,6 +342,13 @@ final class Bench {
         plan = PipelinePlan(
             routes: [routePlan], upstreams: [upstreamPlan], credentials: credentials.map { [$0] } ?? [], hosts: ["localhost"],
             audit: auditSettings, auditSink: audit, limits: LimitSettings())
+    }
+
+    /// An exchange and the forwarder that remembers it hold each other; so does work nobody has run.
+    deinit {
+        forwarder.attempts.removeAll()
+        while refresher.end(.failed(detail: "the test is over")) {}
+        scheduler.queue.discard()
     }
 
     func context(client: String = "127.0.0.1:4711") -> ConnectionContext {

@@ -2,7 +2,7 @@
 // Domain: cold
 
 import CryoHTTP
-import Synchronization
+import CryoSync
 
 @testable import CryoPipeline
 

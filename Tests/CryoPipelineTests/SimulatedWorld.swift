@@ -3,8 +3,8 @@
 
 import CryoHTTP
 import CryoJSON
+import CryoSync
 import Glibc
-import Synchronization
 import Testing
 
 @testable import CryoPipeline

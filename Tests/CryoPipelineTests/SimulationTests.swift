@@ -1,8 +1,8 @@
 // Many exchanges at once under chance that can be repeated: CRYONET_SIM_SEED and CRYONET_SIM_EXCHANGES.
 // Domain: cold
 
+import CryoSync
 import Foundation
-import Synchronization
 import Testing
 
 @testable import CryoPipeline

@@ -3,9 +3,9 @@
 
 import CryoIO
 import CryoPipeline
+import CryoSync
 import Dispatch
 import Glibc
-import Synchronization
 import Testing
 
 @testable import CryoServer

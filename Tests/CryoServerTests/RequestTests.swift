@@ -1,7 +1,7 @@
 // Step read: requests cut out of bytes, in every way they may arrive.
 // Domain: shared
 
-import Synchronization
+import CryoSync
 import Testing
 
 @testable import CryoServer

@@ -3,8 +3,8 @@
 
 import CryoHTTP
 import CryoPipeline
+import CryoSync
 import Dispatch
-import Synchronization
 
 /// What the consumer does with a request, by the request's path.
 enum Play: String {

@@ -3,6 +3,7 @@
 
 import CryoIO
 import CryoPipeline
+import CryoSync
 import Dispatch
 import Glibc
 import Testing
@@ -27,6 +28,15 @@ final class Fixture: Sendable {
         self.workers = workers
         server = Server(workers: workers, limits: limits, acceptor: acceptor, answersHalfClosed: answersHalfClosed)
         address = try server.listen(ListenSettings(address: .tcp(host: "127.0.0.1", port: 0)))
+    }
+
+    /// A consumer's resumption holds the consumer, and that the acceptor.
+    deinit {
+        let resumes = acceptor.resumes.withLock { resumes in
+            defer { resumes = [] }
+            return resumes
+        }
+        withExtendedLifetime(resumes) {}
     }
 
     var diary: Diary { acceptor.diary }

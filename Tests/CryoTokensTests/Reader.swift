@@ -1,9 +1,9 @@
 // Reads a token store again and again on its own queue.
 
 import CryoPipeline
+import CryoSync
 import CryoTokens
 import Dispatch
-import Synchronization
 
 final class Reader: Sendable {
     private struct State {

@@ -2,9 +2,9 @@
 
 import CryoJSON
 import CryoPipeline
+import CryoSync
 import CryoTokens
 import Glibc
-import Synchronization
 
 final class TemporaryDirectory {
     let path: String

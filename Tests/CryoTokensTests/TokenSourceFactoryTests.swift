@@ -1,6 +1,6 @@
 import CryoPipeline
+import CryoSync
 import Glibc
-import Synchronization
 import Testing
 
 @testable import CryoTokens

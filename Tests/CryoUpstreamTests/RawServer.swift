@@ -1,9 +1,9 @@
 // A scripted upstream on raw sockets: the test says, connection by connection, what it reads and writes.
 // Domain: cold
 
+import CryoSync
 import Foundation
 import Glibc
-import Synchronization
 
 /// One accepted connection, used on its own thread.
 final class RawConnection: @unchecked Sendable {

@@ -59,6 +59,7 @@ final class TLSServer {
     func stop() {
         // The child inherits blocked signals, so that asking it to end may not reach it.
         kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
         try? FileManager.default.removeItem(at: directory)
     }
 }

@@ -79,4 +79,10 @@ final class Composition: Sendable {
         for (name, part) in tokens where new.tokens[name]?.store !== part.store { part.watcher?.stop() }
         if let audit, new.audit !== audit { audit.close() }
     }
+
+    /// Ends everything; what the audit holds is written.
+    func close() {
+        for part in tokens.values { part.watcher?.stop() }
+        audit?.close()
+    }
 }

@@ -5,6 +5,7 @@ import CryoIO
 import CryoJSON
 package import CryoPipeline
 import CryoServer
+import Dispatch
 
 package final class Demo: Sendable {
     private let worker: Worker
@@ -57,5 +58,10 @@ package final class Demo: Sendable {
         """
     }
 
-    package func stop() { server.forceClose() }
+    package func stop() {
+        server.beginDrain {}
+        server.forceClose()
+        worker.submit { [worker] in worker.stop() }
+        worker.waitUntilStopped(.seconds(2))
+    }
 }

@@ -4,7 +4,7 @@
 import CryoHTTP
 import CryoIO
 package import CryoPipeline
-import Synchronization
+import CryoSync
 
 package final class DemoUpstream: RequestAcceptor {
     struct State {

@@ -9,10 +9,10 @@ import CryoIO
 import CryoJSON
 package import CryoPipeline
 import CryoServer
+import CryoSync
 import CryoUpstream
 import Dispatch
 import Glibc
-import Synchronization
 
 /// Why the gateway could not start or take a configuration. Holds no secret.
 package struct GatewayError: Error, CustomStringConvertible {
@@ -96,16 +96,27 @@ package final class Gateway: RequestAcceptor {
         DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds)) { @Sendable in once.run() }
     }
 
-    /// Cuts what is left and writes what the audit still holds.
+    /// Cuts what is left, writes what the audit still holds and lets go of everything. Nothing can be served afterwards.
     package func close() {
-        server.withLock { $0 }?.forceClose()
+        // The server holds the gateway as its acceptor.
+        let server = server.withLock { server in
+            defer { server = nil }
+            return server
+        }
+        server?.forceClose()
         let group = DispatchGroup()
-        for worker in workers {
+        for (index, worker) in workers.enumerated() {
             group.enter()
-            worker.submit { group.leave() }
+            worker.submit { [self] in
+                (environments[index].forwarder as? CurlForwarder)?.close()
+                worker.stop()
+                group.leave()
+            }
         }
         _ = group.wait(timeout: .now() + Self.closeTimeout)
-        current.withLock { $0.audit }?.close()
+        // A worker that is stuck must not hold up the end.
+        for worker in workers { worker.waitUntilStopped(Self.closeTimeout) }
+        current.withLock { $0 }.close()
     }
 
     /// How long the workers may take to cut their connections before the audit is closed without them.

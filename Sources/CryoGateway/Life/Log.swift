@@ -2,8 +2,8 @@
 // Domain: shared
 
 import CryoIO
+import CryoSync
 import Glibc
-import Synchronization
 
 package enum LogLevel: String, Sendable {
     case info, warning, error

@@ -4,7 +4,7 @@
 package import Dispatch
 import Glibc
 
-/// Delivers signals to handlers on one queue, instead of to the default action. Kept alive for the life of the process.
+/// Delivers signals to handlers on one queue, instead of to the default action, until `stop`.
 package final class Signals {
     private let queue: DispatchQueue
     private var sources: [any DispatchSourceSignal] = []
@@ -21,5 +21,12 @@ package final class Signals {
         source.setEventHandler { @Sendable in handler() }
         source.activate()
         sources.append(source)
+    }
+
+    /// Lets go of the handlers; none runs afterwards. The signals stay ignored. Not to be called from a handler.
+    package func stop() {
+        for source in sources { source.cancel() }
+        sources.removeAll()
+        queue.sync {}
     }
 }

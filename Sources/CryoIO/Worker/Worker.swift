@@ -3,9 +3,9 @@
 // Domain: worker
 
 import CEpoll
+package import CryoSync
 package import Dispatch
 import Glibc
-package import Synchronization
 
 /// Confined to `queue`, except `submit`, `connectionCount` and `index`.
 // SAFETY: every mutable stored property but `inbox` and `connectionCount` (which synchronize themselves) is touched on
@@ -34,27 +34,35 @@ package final class Worker: @unchecked Sendable {
     private var armedTimer: UInt64 = 0
     private var randomState: UInt64
 
+    private let descriptors: KernelObjects
     private let epoll: Int32
     private let timer: Int32
     private let wakeup: Int32
     private let events: UnsafeMutablePointer<epoll_event>
     private var source: (any DispatchSourceRead)?
-    private let inbox = Mutex<[@Sendable () -> Void]>([])
+    /// Entered from `start` until Dispatch has let go of the source.
+    private let running = DispatchGroup()
+    private let inbox = Mutex(Inbox())
+
+    /// Work submitted by others.
+    private struct Inbox {
+        var work: [@Sendable () -> Void] = []
+        var isClosed = false
+    }
 
     private static let timerName: UInt64 = .max
     private static let wakeupName: UInt64 = .max - 1
 
     /// Makes the kernel objects. Throws the errno of the call that failed.
     package init(index: Int) throws(SystemError) {
+        descriptors = try KernelObjects()
+        epoll = descriptors.epoll
+        timer = descriptors.timer
+        wakeup = descriptors.wakeup
         self.index = index
         queue = DispatchQueue(label: "cryonet.worker.\(index)")
         nanoseconds = Clock.monotonicNanoseconds()
         unixMicroseconds = Clock.unixMicroseconds()
-        epoll = epoll_create1(Int32(CRYO_EPOLL_CLOEXEC))
-        if epoll < 0 { throw SystemError("epoll_create1") }
-        timer = cryo_timerfd()
-        wakeup = cryo_eventfd()
-        if timer < 0 || wakeup < 0 { throw SystemError("eventfd") }
         scratch = .allocate(byteCount: 65_536 + 64, alignment: 64)
         events = .allocate(capacity: Self.eventsPerWaitMax)
         var seed: UInt64 = 0
@@ -67,18 +75,42 @@ package final class Worker: @unchecked Sendable {
         }
     }
 
+    deinit {
+        scratch.deallocate()
+        events.deallocate()
+        source?.cancel()
+    }
+
     /// Begins to take events.
     package nonisolated func start() {
         let source = DispatchSource.makeReadSource(fileDescriptor: epoll, queue: queue)
-        source.setEventHandler { @Sendable [unowned self] in self.drain() }
+        // Weak, as an event may be on its way to a worker that nobody holds any more.
+        source.setEventHandler { @Sendable [weak self] in self?.drain() }
+        running.enter()
+        source.setCancelHandler { @Sendable [descriptors, running] in
+            withExtendedLifetime(descriptors) {}
+            running.leave()
+        }
         self.source = source
         source.activate()
     }
 
-    /// Ends the event flow for good. Endpoints are left as they are; the process is about to exit.
+    /// Ends the event flow for good, after the present batch. What was submitted and has not run never will. The owners of
+    /// endpoints withdraw them before: an endpoint and its worker hold each other.
     package func stop() {
-        queue.async { @Sendable [self] in source?.cancel() }
+        queue.async { @Sendable [self] in
+            source?.cancel()
+            let dropped = inbox.withLock { inbox in
+                let work = inbox.work
+                inbox = Inbox(isClosed: true)
+                return work
+            }
+            withExtendedLifetime(dropped) {}
+        }
     }
+
+    /// Waits for the end that `stop` asked for. Not to be called on a worker.
+    package nonisolated func waitUntilStopped(_ timeout: DispatchTimeInterval) { _ = running.wait(timeout: .now() + timeout) }
 
     package func assertOnQueue() { dispatchPrecondition(condition: .onQueue(queue)) }
 
@@ -87,8 +119,9 @@ package final class Worker: @unchecked Sendable {
     /// Runs `work` on this worker after the present batch. The only way work crosses workers.
     package nonisolated func submit(_ work: @escaping @Sendable () -> Void) {
         let wasEmpty = inbox.withLock { inbox in
-            inbox.append(work)
-            return inbox.count == 1
+            guard !inbox.isClosed else { return false }
+            inbox.work.append(work)
+            return inbox.work.count == 1
         }
         if wasEmpty {
             var one: UInt64 = 1
@@ -159,8 +192,8 @@ package final class Worker: @unchecked Sendable {
             var count: UInt64 = 0
             _ = read(wakeup, &count, 8)
             let work = inbox.withLock { inbox in
-                let work = inbox
-                inbox = []
+                let work = inbox.work
+                inbox.work = []
                 return work
             }
             for item in work { item() }
@@ -189,5 +222,22 @@ package final class Worker: @unchecked Sendable {
         guard let earliest = deadlines.earliest, armedTimer == 0 || earliest < armedTimer else { return }
         armedTimer = earliest
         _ = cryo_timerfd_arm(timer, earliest)
+    }
+}
+
+/// The three descriptors of a worker. Held by the worker and by its source, which must not lose them before it is cancelled;
+/// closed with the last of the two.
+private final class KernelObjects: Sendable {
+    let epoll = epoll_create1(Int32(CRYO_EPOLL_CLOEXEC))
+    let timer = cryo_timerfd()
+    let wakeup = cryo_eventfd()
+
+    init() throws(SystemError) {
+        // They all have their value here, so a throw runs `deinit`.
+        if epoll < 0 || timer < 0 || wakeup < 0 { throw SystemError("epoll_create1, timerfd_create or eventfd") }
+    }
+
+    deinit {
+        for descriptor in [wakeup, timer, epoll] where descriptor >= 0 { close(descriptor) }
     }
 }

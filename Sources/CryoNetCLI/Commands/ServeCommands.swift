@@ -68,6 +68,7 @@ extension CommandLineInterface {
         }
         do throws(GatewayError) {
             let demo = try Demo()
+            defer { demo.stop() }
             let text = demo.configurationText(listen: listen, auditFile: audit)
             if arguments.has("--print-config") { print(text + "\n") }
             let read = readConfiguration(Array(text.utf8), fileName: "demo", environment: { _ in nil })

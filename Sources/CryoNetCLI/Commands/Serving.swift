@@ -4,9 +4,9 @@
 import CryoConfig
 import CryoGateway
 import CryoIO
+import CryoSync
 import Dispatch
 import Glibc
-import Synchronization
 
 /// TERM and INT drain, a second one ends at once. HUP reloads the configuration and reopens the audit file.
 final class Serving: Sendable {
@@ -38,9 +38,9 @@ final class Serving: Sendable {
             started(addresses.first ?? "")
             fflush(nil)
             finished.wait()
+            signals.stop()
             gateway.close()
             if let readyFile { unlink(readyFile) }
-            withExtendedLifetime(signals) {}
             return ExitStatus.done
         } catch {
             log.error("\(error)")
@@ -102,8 +102,8 @@ struct UpstreamServing {
             Log().info("demo API listening on \(demo.upstreamAddress)")
             if let readyFile { try ReadyFile.write(readyFile, [demo.upstreamAddress]) }
             finished.wait()
+            signals.stop()
             demo.stop()
-            withExtendedLifetime(signals) {}
             return ExitStatus.done
         } catch {
             print(error: error.description)

@@ -1,7 +1,7 @@
 // Counts of one worker's exchanges.
 // Domain: worker (read elsewhere through atomics)
 
-package import Synchronization
+package import CryoSync
 
 package final class ExchangeCounters: Sendable {
     package let begun = Atomic<Int>(0)

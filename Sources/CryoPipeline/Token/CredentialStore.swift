@@ -1,7 +1,7 @@
 // One token's shared state: the present credential, its session, its refresh gate and those who wait.
 // Domain: shared (one lock, held for a few loads; refreshers and waiters are called after leaving it)
 
-import Synchronization
+import CryoSync
 
 /// What an exchange learns from a demand for a newer token.
 package enum TokenAnswer: Sendable, Equatable {

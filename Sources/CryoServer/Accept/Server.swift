@@ -3,7 +3,7 @@
 
 package import CryoIO
 package import CryoPipeline
-import Synchronization
+import CryoSync
 
 package struct ServerStatistics: Sendable, Equatable {
     package var openConnections: Int

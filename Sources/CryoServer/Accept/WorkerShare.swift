@@ -4,7 +4,7 @@
 import CryoHTTP
 import CryoIO
 import CryoPipeline
-package import Synchronization
+package import CryoSync
 
 /// Fixed bounds of a client connection. Those that can be configured are in `LimitSettings`.
 package enum ConnectionBounds {

@@ -4,7 +4,7 @@
 import CryoHTTP
 import CryoIO
 import CryoPipeline
-import Synchronization
+import CryoSync
 
 extension ClientConnection {
     // MARK: Bytes

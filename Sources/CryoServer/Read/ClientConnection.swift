@@ -4,7 +4,7 @@
 import CryoHTTP
 import CryoIO
 import CryoPipeline
-import Synchronization
+import CryoSync
 
 /// Where a connection stands. Every case may go to `closed`.
 enum ConnectionPhase: Equatable {

@@ -3,7 +3,7 @@
 
 import CryoIO
 import CryoPipeline
-import Synchronization
+import CryoSync
 
 /// The credential store may throw a refreshed pair away (a logout, another login); the refresh token it came with is
 /// used up all the same. So the source remembers which one it presented last and what came of it.

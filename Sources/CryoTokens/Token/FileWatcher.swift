@@ -2,9 +2,9 @@
 // Domain: cold (its own serial queue)
 
 package import CryoPipeline
+import CryoSync
 import Dispatch
 import Glibc
-import Synchronization
 
 /// Looks at the file once a second, through symbolic links: that also sees an atomic rename and a mounted secret whose
 /// directory is swapped, which a watch on the inode would lose.

@@ -17,7 +17,8 @@ package final class CurlForwarder: Endpoint, Forwarder {
     /// libcurl's wishes to run at once that are granted within one batch; then other events get their turn.
     static let kicksPerBatchMax = 32
 
-    private let multi: UnsafeMutableRawPointer?
+    /// nil after `close`.
+    private var multi: UnsafeMutableRawPointer?
     var sockets = CurlSocketTable()
     private var profiles: [UpstreamProfile] = []
     var transfers: [CurlTransfer?] = []
@@ -73,11 +74,15 @@ package final class CurlForwarder: Endpoint, Forwarder {
         }
         touched.removeAll()
         pending.removeAll()
+        // A profile and its idle transfers hold each other.
+        for profile in profiles { profile.idle.removeAll() }
         profiles.removeAll()
         transfers.removeAll()
         freeSlots.removeAll()
         idleCount = 0
         curl_multi_cleanup(multi)
+        multi = nil
+        dueAt = .max
         for socket in sockets.all { worker.withdraw(socket) }
         worker.withdraw(self)
     }
@@ -210,6 +215,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
 
     /// Tells libcurl that a socket is ready, or with CURL_SOCKET_TIMEOUT that time has passed.
     func drive(_ descriptor: Int32, _ mask: Int32) {
+        guard let multi else { return }
         var running: Int32 = 0
         isInLibcurl = true
         curl_multi_socket_action(multi, descriptor, mask, &running)
