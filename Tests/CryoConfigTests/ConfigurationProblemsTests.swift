@@ -119,6 +119,7 @@ import Testing
             "listen", "{ address: \"[::]:80\", unsafe_listen: yes }",
             "1:20: listen.address: not a loopback address: others could use the tokens; say unsafe_listen: true if that is meant",
             "1:46: listen.unsafe_listen: expected true or false, found yes"),
+        Case("listen", "{ address: 0.0.0.0:80, client_key: \"\" }", "1:44: listen.client_key: must not be empty"),
         Case("listen", "{ address: 127.0.0.1:99999 }", "1:20: listen.address: a port is a number from 0 to 65535"),
         Case(
             "listen", "{ address: \"::1:80\" }",

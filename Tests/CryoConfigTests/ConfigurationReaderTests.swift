@@ -121,7 +121,7 @@ let designExample = """
         #expect(configuration.listen.address == .unix(path: "/run/c.sock"))
         #expect(configuration.upstreams[0].url == UpstreamURL(isTLS: false, host: "[::1]", port: 9000, basePath: "/v1"))
         #expect(configuration.routes[0].host == "api.local")
-        #expect(configuration.routes[0].corsOrigins == ["https://a.example"])
+        #expect(configuration.routes[0].cors.origins == ["https://a.example"])
         #expect(configuration.policies[0].dataPath == JSONPath("data") && configuration.policies[0].success?.equals == .bool(true))
         #expect(configuration.policies[1].success?.equals == .string([0x30]) && configuration.policies[1].success?.isStrict == true)
     }
@@ -144,6 +144,39 @@ let designExample = """
         #expect(loaded.origins["workers"] == .environment(name: "CRYONET_WORKERS"))
         #expect(loaded.origins["routes[0].name"] == .file(YAMLMark(line: 7, column: 13)))
         #expect(loaded.origins["limits.head_bytes_max"] == nil)
+    }
+
+    @Test("A client key takes the place of unsafe_listen, and cors says what pages may do")
+    func guarded() throws {
+        let loaded = try read(
+            """
+            listen: { address: 0.0.0.0:80, client_key: env:CRYONET_TEST_KEY }
+            upstreams: { api: { url: https://a.example } }
+            routes:
+              - name: r
+                path: /*
+                upstream: api
+                cors: { origins: [https://p.example], methods: [GET], headers: [X-A], expose_headers: [X-B], credentials: true, max_age_s: 0 }
+              - { name: s, path: /s, upstream: api }
+            """, environment: ["CRYONET_TEST_KEY": "k"])
+        #expect(loaded.configuration.listen.address == .tcp(host: "0.0.0.0", port: 80))
+        guard case .environment("CRYONET_TEST_KEY") = loaded.configuration.clientKey else {
+            Issue.record("the reference is lost")
+            return
+        }
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "c.yaml:1:20: listen.address: others can reach it, and without TLS the client key travels in clear text"
+            ])
+        var cors = CORSSettings()
+        #expect(loaded.configuration.routes[1].cors == cors)
+        cors.origins = ["https://p.example"]
+        cors.methods = ["GET"]
+        cors.headers = ["X-A"]
+        cors.exposedHeaders = ["X-B"]
+        cors.allowsCredentials = true
+        cors.maxAgeSeconds = 0
+        #expect(loaded.configuration.routes[0].cors == cors)
     }
 
     @Test("Literal secrets, unset variables and unsafe words are warnings")

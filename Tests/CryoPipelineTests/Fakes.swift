@@ -323,7 +323,7 @@ final class Bench {
 
     init(
         token: NewCredential? = NewCredential(token: Secret("token-one")), withToken: Bool = true, canRefresh: Bool = true,
-        policy: PolicyPlan? = nil, basePath: String = "", tokens: (inout TokenSettings) -> Void = { _ in },
+        policy: PolicyPlan? = nil, basePath: String = "", clientKey: Secret? = nil, tokens: (inout TokenSettings) -> Void = { _ in },
         upstream: (inout UpstreamSettings) -> Void = { _ in }, route: (inout RouteSettings) -> Void = { _ in },
         audit auditing: (inout AuditSettings) -> Void = { _ in }
     ) {
@@ -341,7 +341,7 @@ final class Bench {
         auditing(&auditSettings)
         plan = PipelinePlan(
             routes: [routePlan], upstreams: [upstreamPlan], credentials: credentials.map { [$0] } ?? [], hosts: ["localhost"],
-            audit: auditSettings, auditSink: audit, limits: LimitSettings())
+            audit: auditSettings, auditSink: audit, limits: LimitSettings(), clientKey: clientKey)
     }
 
     /// An exchange and the forwarder that remembers it hold each other; so does work nobody has run.

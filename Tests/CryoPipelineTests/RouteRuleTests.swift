@@ -19,9 +19,12 @@ private func route(_ name: String, _ path: String, to upstream: UpstreamPlan = a
     return RoutePlan(settings, upstream: upstream, credentials: nil, policy: nil)
 }
 
-private func plan(_ routes: [RoutePlan], hosts: [String] = ["localhost", "127.0.0.1", "[::1]"]) -> PipelinePlan {
+private func plan(
+    _ routes: [RoutePlan], hosts: [String] = ["localhost", "127.0.0.1", "[::1]"], clientKey: Secret? = nil
+) -> PipelinePlan {
     PipelinePlan(
-        routes: routes, upstreams: [api, files], credentials: [], hosts: hosts, audit: nil, auditSink: nil, limits: LimitSettings())
+        routes: routes, upstreams: [api, files], credentials: [], hosts: hosts, audit: nil, auditSink: nil, limits: LimitSettings(),
+        clientKey: clientKey)
 }
 
 /// The route's name, or the reason and status of the refusal.
@@ -31,6 +34,8 @@ private func decide(_ plan: PipelinePlan, _ head: RequestHead?) -> String {
     case .matched(let match): return match.route.settings.name + (match.isAbsolute ? "!" : "")
     case .refused(let reason, let status, _): return "\(reason.rawValue) \(status)"
     case .ping: return "ping"
+    case .preflight(let match): return "preflight \(match.route.settings.name)"
+    case .keyless: return "keyless"
     }
 }
 
@@ -147,12 +152,63 @@ struct RouteRuleTests {
 
     @Test("cors admits exactly the origins it lists")
     func cors() {
-        let plan = plan([route("all", "/*") { $0.corsOrigins = ["https://app.test"] }])
+        let plan = plan([route("all", "/*") { $0.cors.origins = ["https://app.test"] }])
         #expect(decide(plan, requestHead("/", ["Origin: https://app.test", "Sec-Fetch-Site: cross-site"])) == "all")
         #expect(decide(plan, requestHead("/", ["Origin: https://app.test:444"])) == "origin_denied 403")
         #expect(decide(plan, requestHead("/", ["Origin: https://evil.test"])) == "origin_denied 403")
         #expect(decide(plan, requestHead("/", ["Origin: null"])) == "origin_denied 403")
         #expect(decide(plan, requestHead("/", ["Sec-Fetch-Site: cross-site"])) == "origin_denied 403")
+    }
+
+    @Test("a preflight is answered by the route of the request that would follow")
+    func preflight() {
+        let plan = plan([
+            route("write", "/x") {
+                $0.methods = ["POST"]
+                $0.cors.origins = ["https://app.test"]
+            },
+            route("options", "/x") { $0.methods = ["OPTIONS"] }, route("open", "/*") { $0.cors.origins = ["https://other.test"] },
+        ])
+        func ask(_ target: String, _ origin: String, _ method: String, _ sent: String = "OPTIONS") -> String {
+            decide(plan, requestHead(target, method: sent, ["Origin: \(origin)", "Access-Control-Request-Method: \(method)"]))
+        }
+        #expect(ask("/x", "https://app.test", "POST") == "preflight write")
+        #expect(ask("/x", "HTTPS://APP.test", "POST") == "preflight write")
+        #expect(ask("/x", "https://evil.test", "POST") == "origin_denied 403")
+        #expect(ask("/x", "null", "POST") == "origin_denied 403")
+        #expect(ask("/x", "https://app.test", "PUT") == "origin_denied 403")
+        #expect(ask("/x", "https://other.test", "PUT") == "preflight open")
+        #expect(ask("/x", "http://localhost", "POST") == "options")
+        #expect(ask("/y", "https://other.test", "post", "GET") == "open")
+        #expect(decide(plan, requestHead("/y", method: "OPTIONS", ["Origin: https://other.test"])) == "open")
+        #expect(decide(plan, requestHead("/x", method: "OPTIONS", ["Access-Control-Request-Method: POST"])) == "options")
+    }
+
+    @Test(
+        "the client key comes in either field, whole and in any case of the scheme",
+        arguments: [
+            ("X-CryoNet-Key: k-123456", true), ("x-cryonet-key: k-123456", true), ("Proxy-Authorization: Bearer k-123456", true),
+            ("Proxy-Authorization: bearer  k-123456", true), ("X-CryoNet-Key: k-12345", false), ("X-CryoNet-Key: k-1234567", false),
+            ("X-CryoNet-Key: K-123456", false), ("X-CryoNet-Key:", false), ("Proxy-Authorization: k-123456", false),
+            ("Proxy-Authorization: Basic k-123456", false), ("Proxy-Authorization: Bearer", false),
+            ("Authorization: Bearer k-123456", false), ("X-CryoNet-Key: wrong\r\nX-CryoNet-Key: k-123456", true),
+        ])
+    func clientKey(_ field: String, _ isRight: Bool) {
+        let plan = plan([route("one", "/one")], clientKey: Secret("k-123456"))
+        #expect(decide(plan, requestHead("/one", [field])) == (isRight ? "one" : "keyless"))
+        // Whoever lacks the key does not learn which routes there are.
+        #expect(decide(plan, requestHead("/other", [field])) == (isRight ? "route_not_found 404" : "keyless"))
+    }
+
+    @Test("preflights of listed origins and OPTIONS * need no key; a foreign page is refused as such")
+    func keyless() {
+        let plan = plan([route("all", "/*") { $0.cors.origins = ["https://app.test"] }], clientKey: Secret("k-123456"))
+        let asks = "Access-Control-Request-Method: GET"
+        #expect(decide(plan, requestHead("*", method: "OPTIONS")) == "ping")
+        #expect(decide(plan, requestHead("/", method: "OPTIONS", ["Origin: https://app.test", asks])) == "preflight all")
+        #expect(decide(plan, requestHead("/", method: "OPTIONS", ["Origin: https://evil.test", asks])) == "origin_denied 403")
+        #expect(decide(plan, requestHead("/", ["Origin: https://app.test"])) == "keyless")
+        #expect(decide(plan, requestHead("/", host: "evil.test")) == "host_denied 421")
     }
 
     @Test("equal routes are taken in the order they are written")

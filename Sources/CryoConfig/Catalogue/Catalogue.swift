@@ -73,6 +73,9 @@ package enum Catalogue {
                 "host:port with an IP address, or unix:/path; port 0 lets the system choose"),
             hosts, unsafeListen,
             CatalogueKey(
+                "client_key", .text(.secret), example: "env:GATEWAY_KEY",
+                "every request must carry it: X-CryoNet-Key: KEY, or Proxy-Authorization: Bearer KEY; absent: none"),
+            CatalogueKey(
                 "half_close", .choice(ListenSettings.HalfClose.allCases.map(\.rawValue)), standard: ListenSettings.HalfClose.gone.rawValue,
                 "what a client means that shuts its sending side before its answer: gone, or keep for those that wait for it"),
         ], notYet: ["tls"])
@@ -134,6 +137,27 @@ package enum Catalogue {
             "upstream answers that are worth another attempt"),
     ])
 
+    private static let corsStandards = CORSSettings()
+    static let cors = Section([
+        CatalogueKey(
+            "origins", .list(.text(.browserOrigin)), standard: "[]", example: "[https://app.example.com]",
+            "web origins whose pages may use this route; others get 403"),
+        CatalogueKey(
+            "methods", .list(.text(.method)), standard: "[]", example: "[GET, POST]",
+            "methods pages may use; empty: the route's, or the usual six"),
+        CatalogueKey(
+            "headers", .list(.text(.header)), standard: "[]", example: "[Content-Type]",
+            "request headers pages may send; empty: those they ask for"),
+        CatalogueKey(
+            "expose_headers", .list(.text(.header)), standard: "[]", example: "[X-Total-Count]",
+            "response headers pages may read besides CryoNet-Failure and X-Request-Id"),
+        CatalogueKey(
+            "credentials", .boolean, standard: "\(corsStandards.allowsCredentials)", "whether pages may send their cookies along"),
+        CatalogueKey(
+            "max_age_s", .integer(0...86_400), standard: "\(corsStandards.maxAgeSeconds)", units: "seconds",
+            "how long a browser may keep the answer to a preflight"),
+    ])
+
     static let route = Section([
         CatalogueKey("name", .text(.name), required: true, example: "api", "stands in failures, the audit and metrics"),
         CatalogueKey(
@@ -147,14 +171,7 @@ package enum Catalogue {
         CatalogueKey(
             "strip_prefix", .text(.pathPrefix), example: "/api", "taken off the front of the path before it goes to the upstream"),
         CatalogueKey("retry", .section(retry), "attempts again after transient failures"),
-        CatalogueKey(
-            "cors",
-            .section(
-                Section([
-                    CatalogueKey(
-                        "origins", .list(.text(.browserOrigin)), standard: "[]", example: "[https://app.example.com]",
-                        "web origins whose pages may use this route; others get 403")
-                ])), "cross-site requests of browsers"),
+        CatalogueKey("cors", .section(cors), "cross-site requests of browsers; the gateway answers their preflights"),
     ])
 
     private static let redaction = Section([

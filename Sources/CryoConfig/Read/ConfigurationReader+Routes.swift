@@ -53,8 +53,19 @@ extension ConfigurationReader {
             note(node["strip_prefix"], "\(path).strip_prefix: path does not begin with it")
         }
         route.retry = retry(node["retry"])
-        route.corsOrigins = texts(node["cors"]?["origins"]).compactMap { try? parseBrowserOrigin($0) }
+        route.cors = cors(node["cors"])
         return route
+    }
+
+    private func cors(_ node: YAMLNode?) -> CORSSettings {
+        var settings = CORSSettings()
+        settings.origins = texts(node?["origins"]).compactMap { try? parseBrowserOrigin($0) }
+        settings.methods = texts(node?["methods"])
+        settings.headers = texts(node?["headers"])
+        settings.exposedHeaders = texts(node?["expose_headers"])
+        settings.allowsCredentials = node?["credentials"]?.boolean ?? settings.allowsCredentials
+        assign(node?["max_age_s"], to: &settings.maxAgeSeconds)
+        return settings
     }
 
     private func retry(_ node: YAMLNode?) -> RetrySettings {

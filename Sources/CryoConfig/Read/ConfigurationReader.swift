@@ -59,6 +59,7 @@ struct ConfigurationReader {
 
     mutating func configuration(_ root: YAMLNode) -> GatewayConfiguration {
         var configuration = GatewayConfiguration(listen: listen(root["listen"], at: "listen"))
+        configuration.clientKey = secret(root["listen"]?["client_key"], at: "listen.client_key")
         configuration.limits = limits(root["limits"])
         if let workers = root["workers"]?.integer { configuration.workers = Int(workers) }
         configuration.admin = root["admin"].map { listen($0, at: "admin") }
@@ -102,7 +103,9 @@ struct ConfigurationReader {
         settings.allowsRemote = node?["unsafe_listen"]?.boolean ?? false
         choose(node?["half_close"], &settings.halfClose)
         guard let address, !isLoopback(address) else { return settings }
-        if settings.allowsRemote {
+        if node?["client_key"] != nil {
+            warn(node?["address"], "\(path).address: others can reach it, and without TLS the client key travels in clear text")
+        } else if settings.allowsRemote {
             warn(node?["unsafe_listen"], "\(path).unsafe_listen: whoever can reach this address uses the tokens")
         } else {
             note(

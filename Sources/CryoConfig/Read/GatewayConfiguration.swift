@@ -6,6 +6,8 @@ package import CryoPipeline
 /// Everything the configuration says, checked. Swapped whole on reload; an exchange keeps the one it began with.
 package struct GatewayConfiguration: Sendable {
     package var listen: ListenSettings
+    /// `listen.client_key`: what every client must show; nil: nothing.
+    package var clientKey: SecretReference?
     package var limits = LimitSettings()
     /// 0: one for each processor.
     package var workers = 0

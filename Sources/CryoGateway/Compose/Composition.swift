@@ -29,7 +29,7 @@ final class Composition: Sendable {
         }
         self.tokens = tokens
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
-        plan = try Self.plan(configuration, tokens: tokens, audit: audit)
+        plan = try Self.plan(configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log))
     }
 
     private static func audit(_ settings: AuditSettings?, replacing old: Composition?, log: Log) throws(GatewayError) -> AuditWriter? {
@@ -45,8 +45,21 @@ final class Composition: Sendable {
         }
     }
 
+    /// A shorter key can be guessed by somebody who may try often.
+    private static let clientKeyBytesMin = 16
+
+    private static func clientKey(_ configuration: GatewayConfiguration, _ log: Log) throws(GatewayError) -> Secret? {
+        guard let reference = configuration.clientKey else { return nil }
+        switch SecretResolver.resolve(reference) {
+        case .failure(let problem): throw GatewayError("listen.client_key: \(problem)")
+        case .success(let key):
+            if key.count < clientKeyBytesMin { log.warning("listen.client_key: shorter than \(clientKeyBytesMin) bytes is easy to guess") }
+            return key
+        }
+    }
+
     private static func plan(
-        _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?
+        _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?
     ) throws(GatewayError) -> PipelinePlan {
         let upstreams = configuration.upstreams.map { UpstreamPlan($0) }
         var policies: [String: PolicyPlan] = [:]
@@ -66,7 +79,7 @@ final class Composition: Sendable {
         }
         return PipelinePlan(
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
-            audit: configuration.audit, auditSink: audit, limits: configuration.limits)
+            audit: configuration.audit, auditSink: audit, limits: configuration.limits, clientKey: clientKey)
     }
 
     /// Begins to watch the sources that may change by themselves.

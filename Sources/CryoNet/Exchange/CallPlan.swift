@@ -43,7 +43,7 @@ struct CallPlan {
         var settings = RouteSettings(name: "call", path: "/*", upstream: upstream.name)
         settings.retry = retry
         // A program has no page of another site behind it: the Origin it sends is its own business.
-        settings.corsOrigins = request.headers.filter { $0.name.lowercased() == "origin" }.map(\.value)
+        settings.cors.origins = request.headers.filter { $0.name.lowercased() == "origin" }.map(\.value)
         let upstreamPlan = UpstreamPlan(upstream)
         let route = RoutePlan(settings, upstream: upstreamPlan, credentials: store, policy: nil)
         let plan = PipelinePlan(

@@ -14,7 +14,7 @@ package struct AuditSettings: Sendable, Equatable {
 /// Names whose values are replaced, compared without case; live secrets are always replaced as well.
 package struct RedactionSettings: Sendable, Equatable {
     package var headers = [
-        "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token",
+        "authorization", "proxy-authorization", "cookie", "set-cookie", "x-api-key", "x-auth-token", "x-cryonet-key",
     ]
     package var json = [
         "password", "token", "access_token", "refresh_token", "refreshtoken", "accesstoken", "id_token", "client_secret", "secret",

@@ -9,16 +9,19 @@ package final class Redactor: Sendable {
     private let jsonBytesMax: Int
     private let query: [[UInt8]]
     private let credentials: [CredentialStore]
+    /// Of secrets that do not change.
+    private let fixedNeedles: [[UInt8]]
     private static let mask: StaticString = "***"
     /// Shorter values are not searched for: they would turn up by chance everywhere.
     package static let secretBytesMin = 6
 
-    package init(_ settings: RedactionSettings, credentials: [CredentialStore]) {
+    package init(_ settings: RedactionSettings, credentials: [CredentialStore], secrets: [Secret] = []) {
         headers = (settings.headers + credentials.map(\.settings.inject.header)).map { Array($0.lowercased().utf8) }
         json = settings.json.map { Array($0.lowercased().utf8) }
         jsonBytesMax = json.map(\.count).max() ?? 0
         query = settings.query.map { Array($0.lowercased().utf8) }
         self.credentials = credentials
+        fixedNeedles = secrets.flatMap(Self.needles(of:))
     }
 
     func hidesHeader(_ name: UnsafeRawBufferPointer) -> Bool { contains(headers, name) }
@@ -31,6 +34,7 @@ package final class Redactor: Sendable {
 
     /// Replaces every live secret in `bytes`, raw, percent-encoded, base64-encoded or JSON-escaped, by `***`.
     package func scrub(_ bytes: inout [UInt8]) {
+        for needle in fixedNeedles where needle.count <= bytes.count { Self.replace(needle, in: &bytes) }
         for store in credentials {
             for needle in store.needles() where needle.count <= bytes.count { Self.replace(needle, in: &bytes) }
         }
@@ -40,14 +44,18 @@ package final class Redactor: Sendable {
     package func scrubCut(_ bytes: inout [UInt8]) {
         scrub(&bytes)
         var longest = 0
+        for needle in fixedNeedles { longest = max(longest, Self.cutLength(of: needle, in: bytes, above: longest)) }
         for store in credentials {
-            for needle in store.needles() {
-                var count = min(needle.count - 1, bytes.count)
-                while count > longest, count >= Self.cutBytesMin, !bytes.suffix(count).elementsEqual(needle.prefix(count)) { count -= 1 }
-                if count >= Self.cutBytesMin { longest = max(longest, count) }
-            }
+            for needle in store.needles() { longest = max(longest, Self.cutLength(of: needle, in: bytes, above: longest)) }
         }
         if longest > 0 { bytes.replaceSubrange((bytes.count - longest)..., with: Self.mask.rawBytes) }
+    }
+
+    /// How much of the beginning of `needle` the bytes end with; 0 when too little to tell anything.
+    private static func cutLength(of needle: [UInt8], in bytes: [UInt8], above longest: Int) -> Int {
+        var count = min(needle.count - 1, bytes.count)
+        while count > longest, count >= cutBytesMin, !bytes.suffix(count).elementsEqual(needle.prefix(count)) { count -= 1 }
+        return count >= cutBytesMin ? count : 0
     }
 
     /// Fewer bytes of a secret tell nothing.

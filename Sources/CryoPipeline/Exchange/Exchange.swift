@@ -37,6 +37,8 @@ package final class Exchange: RequestConsumer {
     /// For an exchange that never came to the machine: what the steps before it ended in.
     var earlyOutcomes: StepOutcomes?
     var match: RouteMatch?
+    /// The route that admits the request's page of another site: it may read the reply, failures included.
+    var sharingRoute: RoutePlan?
 
     // inject
     var credential: Credential?
@@ -104,8 +106,15 @@ package final class Exchange: RequestConsumer {
         switch RouteRule(plan: plan, localPort: context.localPort).decide(head) {
         case .ping: answerPing()
         case .refused(let reason, let status, let detail): refuse(reason, status: status, detail: detail)
+        case .keyless(let match):
+            if let match, match.admitsOrigin { sharingRoute = match.route }
+            refuse(.clientKeyMissing, status: 407, detail: "client key is missing or wrong")
+        case .preflight(let match):
+            sharingRoute = match.route
+            answerPreflight(match)
         case .matched(let match):
             self.match = match
+            if match.admitsOrigin { sharingRoute = match.route }
             begin(on: match.route, head)
         }
     }

@@ -24,6 +24,7 @@ package enum RouteOutcome: String, Sendable, CaseIterable {
     case notFound = "not_found"
     case hostDenied = "host_denied"
     case originDenied = "origin_denied"
+    case clientKeyMissing = "client_key_missing"
 }
 
 package enum InjectOutcome: String, Sendable, CaseIterable {

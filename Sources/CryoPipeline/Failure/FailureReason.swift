@@ -13,6 +13,7 @@ package enum FailureReason: String, Sendable, CaseIterable {
     case routeNotFound = "route_not_found"
     case hostDenied = "host_denied"
     case originDenied = "origin_denied"
+    case clientKeyMissing = "client_key_missing"
     case tokenMissing = "token_missing"
     case tokenUnavailable = "token_unavailable"
     case upstreamDNSFailed = "upstream_dns_failed"
@@ -91,6 +92,10 @@ package enum FailureTable {
         row(
             .originDenied, .http, 403, .route, .client, false, "ClientError", 403, "http_request_denied", "Origin not allowed", "访问被拒绝",
             "Cross-site requests are not allowed on this route."),
+        row(
+            .clientKeyMissing, .http, 407, .route, .client, false, "ClientError", 407, "http_request_denied", "Client key required",
+            "缺少客户端密钥",
+            "The request does not carry the gateway's client key."),
         row(
             .tokenMissing, .authenticationExpired, 401, .inject, .gateway, false, "AuthError", 401, nil, "No token", "身份验证失败",
             "There is no token for this route."),

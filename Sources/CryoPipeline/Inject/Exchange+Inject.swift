@@ -35,6 +35,8 @@ extension Exchange {
         fields.remove("content-length")
         fields.remove("expect")
         fields.remove("x-request-id")
+        // Meant for this gateway only, as Proxy-Authorization is; also when it asks for none.
+        fields.remove("x-cryonet-key")
         if route.credentials != nil, machine.rules.injectsToken {
             while let index = indexOfTokenHeader(in: fields, on: route) { fields.remove(at: index) }
         }

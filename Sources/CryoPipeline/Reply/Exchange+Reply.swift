@@ -81,8 +81,10 @@ extension Exchange {
         fields.remove("accept-ranges")
     }
 
-    private func sendHead(_ status: UInt16, _ fields: FieldSection, _ framing: BodyFraming) {
+    func sendHead(_ status: UInt16, _ fields: FieldSection, _ framing: BodyFraming) {
         statusSent = status
+        var fields = fields
+        shareWithOrigin(&fields)
         context.sink.sendHead(status: status, fields: fields, framing: framing)
     }
 
@@ -101,6 +103,7 @@ extension Exchange {
         case .routeNotFound: outcomes.route = .notFound
         case .hostDenied: outcomes.route = .hostDenied
         case .originDenied: outcomes.route = .originDenied
+        case .clientKeyMissing: outcomes.route = .clientKeyMissing
         default: outcomes.read = .malformed
         }
         outcomes.reply = reason == .clientGone ? .clientGone : .sent
@@ -123,6 +126,8 @@ extension Exchange {
         fields.append("Cache-Control", "no-store")
         mark(&fields, kind: failure.kind, reason)
         fields.append("Proxy-Status", proxyStatus(reason))
+        // RFC 9110 §15.5.8: a 407 says how to do better.
+        if reason == .clientKeyMissing { fields.append("Proxy-Authenticate", "Bearer realm=\"cryonet\"") }
         fields.append("X-Request-Id", requestID.isEmpty ? id : requestID)
         if response == nil, failure.status == 503 || reason == .tokenUnavailable { fields.append("Retry-After", "1") }
         let facts = FailureBody.Facts(

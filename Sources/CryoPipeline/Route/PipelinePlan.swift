@@ -67,7 +67,8 @@ package final class RoutePlan: Sendable {
     let methods: [[UInt8]]
     let stripPrefix: [UInt8]
     let name: [UInt8]
-    let corsOrigins: [[UInt8]]
+    /// nil: no page of another site may use the route.
+    let cors: CORSPlan?
     let retry: RetryRule
     let refreshBusinessCodes: Set<[UInt8]>
     let tokenHeader: [UInt8]
@@ -83,7 +84,7 @@ package final class RoutePlan: Sendable {
         methods = settings.methods.map { Array($0.utf8) }
         stripPrefix = Array((settings.stripPrefix ?? "").utf8)
         name = Array(settings.name.utf8)
-        corsOrigins = settings.corsOrigins.map { Array($0.lowercased().utf8) }
+        cors = CORSPlan(settings.cors, routeMethods: settings.methods)
         retry = RetryRule(settings.retry)
         refreshBusinessCodes = Set((credentials?.settings.refresh.onBusinessCodes ?? []).map { Array($0.utf8) })
         let header = credentials?.settings.inject.header ?? "Authorization"
@@ -100,11 +101,13 @@ package final class PipelinePlan: Sendable {
     package let audit: AuditSettings?
     package let auditSink: (any AuditSink)?
     let hosts: [[UInt8]]
+    /// What every client must show; nil: nothing.
+    let clientKey: Secret?
     let bodyBytesMax: UInt64
 
     package init(
         routes: [RoutePlan], upstreams: [UpstreamPlan], credentials: [CredentialStore], hosts: [String], audit: AuditSettings?,
-        auditSink: (any AuditSink)?, limits: LimitSettings
+        auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil
     ) {
         // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
         self.routes = routes.enumerated().sorted { one, other in
@@ -118,7 +121,9 @@ package final class PipelinePlan: Sendable {
         self.hosts = hosts.map { Array($0.lowercased().utf8) }
         self.audit = audit
         self.auditSink = auditSink
+        self.clientKey = clientKey
         bodyBytesMax = limits.bodyBytesMax
-        redactor = Redactor(audit?.redaction ?? RedactionSettings(), credentials: credentials)
+        redactor = Redactor(
+            audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: clientKey.map { [$0] } ?? [])
     }
 }

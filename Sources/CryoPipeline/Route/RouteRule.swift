@@ -11,10 +11,16 @@ struct RouteMatch {
     let query: Range<Int>?
     /// The request named the upstream itself (`curl -x`): the path is the upstream's own, so neither prefix is changed.
     let isAbsolute: Bool
+    /// The request comes from a page of another site, whose origin the route lists.
+    let admitsOrigin: Bool
 }
 
 enum RouteDecision {
     case matched(RouteMatch)
+    /// A browser asks whether a page of a listed origin may send a request (Fetch §3.2.2): the gateway's own answer.
+    case preflight(RouteMatch)
+    /// The client key is missing or wrong. The route it would have taken, if any.
+    case keyless(RouteMatch?)
     case refused(FailureReason, status: UInt16, detail: StaticString)
     /// `OPTIONS *`: a question to the gateway itself (RFC 9110 §9.3.7).
     case ping
@@ -26,6 +32,18 @@ struct RouteRule {
     let localPort: UInt16
 
     func decide(_ head: RequestHead) -> RouteDecision {
+        let decision = place(head)
+        guard let key = plan.clientKey else { return decision }
+        switch decision {
+        case .matched(let match): return ClientKeyRule.carries(head.fields, key) ? decision : .keyless(match)
+        // Without the key nobody learns which routes there are.
+        case .refused(.routeNotFound, _, _): return ClientKeyRule.carries(head.fields, key) ? decision : .keyless(nil)
+        // A preflight carries no key by nature, and `OPTIONS *` tells nothing but that the gateway lives.
+        case .preflight, .ping, .refused, .keyless: return decision
+        }
+    }
+
+    private func place(_ head: RequestHead) -> RouteDecision {
         // TRACE would send the injected token back to the client (RFC 9110 §9.3.8).
         if head.isMethod("TRACE") { return .refused(.requestMalformed, status: 501, detail: "TRACE is not supported") }
         switch head.targetForm {
@@ -71,16 +89,43 @@ struct RouteRule {
     private func find(
         _ head: RequestHead, _ matching: UnsafeRawBufferPointer, path: Range<Int>, query: Range<Int>?, upstream: UpstreamPlan?
     ) -> RouteDecision {
-        for route in plan.routes where route.pattern.matches(matching) {
-            if let upstream, route.upstream !== upstream { continue }
-            if !route.methods.isEmpty, !route.methods.contains(where: { method in isMethod(head, method) }) { continue }
-            if let host = route.host, upstream == nil, !isHost(hostField(head), host) { continue }
-            guard isOriginAllowed(head, on: route) else {
-                return .refused(.originDenied, status: 403, detail: "cross-site request to a route without cors")
-            }
-            return .matched(RouteMatch(route: route, path: path, query: query, isAbsolute: upstream != nil))
+        func serves(_ route: RoutePlan, _ method: UnsafeRawBufferPointer) -> Bool {
+            guard route.pattern.matches(matching) else { return false }
+            if let upstream, route.upstream !== upstream { return false }
+            if !route.methods.isEmpty, !route.methods.contains(where: { method.elementsEqual($0) }) { return false }
+            if let host = route.host, upstream == nil, !isHost(hostField(head), host) { return false }
+            return true
         }
-        return .refused(.routeNotFound, status: 404, detail: "no route matches")
+        // The route of the request that would follow answers for it.
+        if let wanted = preflightMethod(head), let route = plan.routes.first(where: { serves($0, wanted) }) {
+            switch originStanding(head, on: route) {
+            case .own: break
+            case .listed:
+                return .preflight(RouteMatch(route: route, path: path, query: query, isAbsolute: upstream != nil, admitsOrigin: true))
+            case .foreign: return originDenied
+            }
+        }
+        let method = head.fields.bytes.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: $0[head.method]) }
+        guard let route = plan.routes.first(where: { serves($0, method) }) else {
+            return .refused(.routeNotFound, status: 404, detail: "no route matches")
+        }
+        let standing = originStanding(head, on: route)
+        if standing == .foreign { return originDenied }
+        return .matched(
+            RouteMatch(route: route, path: path, query: query, isAbsolute: upstream != nil, admitsOrigin: standing == .listed))
+    }
+
+    /// The method a preflight asks for; nil when the request is none (Fetch §3.2.2).
+    private func preflightMethod(_ head: RequestHead) -> UnsafeRawBufferPointer? {
+        guard head.isMethod("OPTIONS"), head.fields.contains("origin"),
+            let index = head.fields.firstIndex(of: "access-control-request-method")
+        else { return nil }
+        // Valid as long as the head: see `hostField`.
+        return head.fields.withValue(at: index) { $0 }
+    }
+
+    private var originDenied: RouteDecision {
+        .refused(.originDenied, status: 403, detail: "cross-site request to a route without cors")
     }
 
     // MARK: Host
@@ -122,23 +167,30 @@ struct RouteRule {
         }
     }
 
-    private func isMethod(_ head: RequestHead, _ method: [UInt8]) -> Bool {
-        head.fields.bytes.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: $0[head.method]).elementsEqual(method) }
-    }
-
     // MARK: Origin
 
-    private func isOriginAllowed(_ head: RequestHead, on route: RoutePlan) -> Bool {
+    private enum OriginStanding {
+        /// The gateway's own pages, and programs.
+        case own
+        /// Another site's page, whose origin the route lists.
+        case listed
+        case foreign
+    }
+
+    private func originStanding(_ head: RequestHead, on route: RoutePlan) -> OriginStanding {
         if let index = head.fields.firstIndex(of: "origin") {
             return head.fields.withValue(at: index) { origin in
-                if isSameOrigin(origin, host: hostField(head)) { return true }
-                return route.corsOrigins.contains { allowed in allowed.withUnsafeBytes { equalsIgnoringCase(origin, lowercased: $0) } }
+                if isSameOrigin(origin, host: hostField(head)) { return .own }
+                let isListed = route.cors?.origins.contains { allowed in
+                    allowed.withUnsafeBytes { equalsIgnoringCase(origin, lowercased: $0) }
+                }
+                return isListed == true ? .listed : .foreign
             }
         }
         let crossSite: StaticString = "cross-site"
         let isCrossSite = head.fields.withValue(of: "sec-fetch-site") { equalsIgnoringCase($0, lowercased: crossSite.rawBytes) }
         // Without Origin no listed site can be told from another; an allowed page's request carries it.
-        return isCrossSite != true
+        return isCrossSite == true ? .foreign : .own
     }
 
     /// `http://` or `https://` and then exactly the Host the request was sent to.

@@ -14,8 +14,7 @@ package struct RouteSettings: Sendable {
     package var policy: String?
     package var stripPrefix: String?
     package var retry = RetrySettings()
-    /// Browser origins that may use this route across sites.
-    package var corsOrigins: [String] = []
+    package var cors = CORSSettings()
 
     package init(name: String, path: String, upstream: String) {
         self.name = name

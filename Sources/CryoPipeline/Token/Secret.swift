@@ -15,10 +15,12 @@ package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConve
     package func withBytes<R>(_ body: ([UInt8]) throws -> R) rethrows -> R { try body(bytes) }
 
     /// Compares without leaking the position of the first difference; the lengths are not hidden.
-    package func matches(_ other: Secret) -> Bool {
-        guard bytes.count == other.bytes.count else { return false }
+    package func matches(_ other: Secret) -> Bool { other.bytes.withUnsafeBytes(matches) }
+
+    package func matches(_ other: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count == other.count else { return false }
         var difference: UInt8 = 0
-        for index in bytes.indices { difference |= bytes[index] ^ other.bytes[index] }
+        for index in bytes.indices { difference |= bytes[index] ^ other[index] }
         return difference == 0
     }
 
