@@ -29,6 +29,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", path: "Sources/CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CYAML", path: "Sources/CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CCoding", path: "Sources/CCoding", providers: [.apt(["zlib1g-dev", "libbrotli-dev", "libzstd-dev"])]),
+        .systemLibrary(name: "COpenSSL", path: "Sources/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CEpoll"),
         .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 
@@ -38,7 +39,7 @@ let package = Package(
         module("CryoPipeline", ["CryoHTTP", "CryoJSON"]),
 
         // The adapters.
-        module("CryoIO", ["CEpoll"]),
+        module("CryoIO", ["CEpoll", "COpenSSL"]),
         module("CryoServer", ["CryoPipeline", "CryoHTTP", "CryoIO"]),
         module("CryoUpstream", ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl"]),
         module("CryoTokens", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO"]),

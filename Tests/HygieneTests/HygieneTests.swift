@@ -39,7 +39,7 @@ func imports(of file: SourceFile) -> Set<String> {
         "CryoJSON": ["CSimdJSON"],
         "CryoCoding": ["CCoding"],
         "CryoPipeline": ["CryoHTTP", "CryoJSON", "Synchronization"],
-        "CryoIO": ["CEpoll", "Dispatch", "Glibc", "Synchronization"],
+        "CryoIO": ["CEpoll", "COpenSSL", "Dispatch", "Glibc", "Synchronization"],
         "CryoServer": ["CryoPipeline", "CryoHTTP", "CryoIO", "CEpoll", "Dispatch", "Glibc", "Synchronization"],
         "CryoUpstream": ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl", "CEpoll", "Dispatch", "Glibc", "Synchronization"],
         "CryoAudit": ["CryoPipeline", "CryoJSON", "CryoIO", "CEpoll", "Dispatch", "Glibc", "Synchronization"],
