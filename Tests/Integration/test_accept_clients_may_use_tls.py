@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import ssl
+import subprocess
 import threading
 
 import pytest
@@ -95,10 +96,11 @@ def test_another_protocol_is_refused(gateway, upstream, authority, leaf):
         assert client.get("/x").status == 200
 
 
-def test_plain_http_gets_a_plain_400(gateway, upstream, leaf):
+@pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+def test_plain_http_gets_a_plain_400(gateway, upstream, leaf, method):
     gw = gateway(secured(upstream, leaf))
     with Client(gw.port) as client:
-        client.send_request("GET", "/x")
+        client.send_request(method, "/x")
         answer = client.read_response()
         assert_failure(answer, 400, "request_malformed", "http", "read")
         client.assert_closed()
@@ -298,3 +300,49 @@ def test_a_missing_file_is_named_at_the_start(upstream, leaf, tmp_path):
     result = run_command("run", "--config", tmp_path / "c.yaml")
     assert result.returncode == 1
     assert f"can't read the tls certificate {tmp_path}/absent.pem: no such file or directory" in result.stderr
+
+
+def test_health_asks_over_tls(gateway, upstream, authority, leaf):
+    gw = gateway(secured(upstream, leaf))
+    result = run_command("health", f"https://127.0.0.1:{gw.port}")
+    assert (result.returncode, result.stdout) == (0, "healthy\n"), result.stderr
+    result = run_command("health", f"http://127.0.0.1:{gw.port}")
+    assert result.returncode == 1 and "HTTP/1.1 400" in result.stderr
+    gw.wait_audit(1)
+
+
+def test_health_shows_a_certificate_where_one_is_asked_for(gateway, upstream, authority, leaf):
+    gw = gateway(merged(secured(upstream, leaf), {"listen": {"tls": {"client_ca": authority.certificate}}}))
+    url = f"https://127.0.0.1:{gw.port}"
+    assert run_command("health", url).returncode == 1
+    result = run_command("health", url, "--client-certificate", leaf[0], "--client-key", leaf[1])
+    assert (result.returncode, result.stdout) == (0, "healthy\n"), result.stderr
+    assert run_command("health", url, "--client-key", leaf[1]).returncode == 2
+
+
+def test_a_client_that_does_not_read_is_ended(gateway, upstream, authority, leaf):
+    upstream.on("GET", "/big", Answer(200, os.urandom(1 << 20) * 12))
+    gw = gateway(secured(upstream, leaf, limits={"write_timeout_ms": 300}))
+    with TLSClient(gw.port, client_context(authority)) as client:
+        client.send_request("GET", "/big")
+        assert gw.wait_audit(1)[0]["steps"]["reply"] == "client_gone"
+
+
+def test_an_old_client_that_reads_late_gets_the_notice_too(gateway, upstream, authority, leaf):
+    body = os.urandom(1 << 20) * 8
+    upstream.on("GET", "/big", Answer(200, body, close=True))
+    gw = gateway(secured(upstream, leaf))
+    with TLSClient(gw.port, client_context(authority)) as client:
+        client.send_request("GET", "/big", version="HTTP/1.0")
+        upstream.wait_requests(1, "/big")
+        assert client.read_response().body == body
+        with pytest.raises(Ended) as ended:
+            client.receive()
+        assert ended.value.how == "closed"
+
+
+def test_renegotiation_is_refused(gateway, upstream, leaf):
+    gw = gateway(secured(upstream, leaf))
+    result = subprocess.run(["openssl", "s_client", "-connect", gw.authority, "-tls1_2"], input=b"R\n", capture_output=True, timeout=20)
+    assert b"no renegotiation" in result.stderr
+    assert gw.audit() == []

@@ -14,8 +14,6 @@ static inline long cryo_context_set_session_cache(SSL_CTX *context, long mode) {
 static inline int cryo_bio_pending(BIO *bio) { return (int)BIO_pending(bio); }
 /// The unread bytes of a memory BIO, where they lie.
 static inline long cryo_bio_contents(BIO *bio, char **bytes) { return BIO_get_mem_data(bio, bytes); }
-static inline int cryo_error_reason(unsigned long error) { return ERR_GET_REASON(error); }
-static inline int cryo_error_library(unsigned long error) { return ERR_GET_LIB(error); }
 
 static const uint64_t CRYO_TLS_OPTIONS =
     SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA;

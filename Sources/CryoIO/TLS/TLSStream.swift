@@ -40,6 +40,8 @@ package final class TLSStream {
     /// There may be plaintext that does not need another byte of the peer.
     package private(set) var mayHavePlaintext = false
     private var hasSaidEnd = false
+    /// Tells TLS, which begins with 22, from a method of HTTP.
+    private var firstByte: UInt8?
 
     /// nil when there is no memory.
     package init?(_ context: TLSContext) {
@@ -71,9 +73,12 @@ package final class TLSStream {
 
     // MARK: From the peer
 
+    private func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) }
+
     /// Takes bytes of the socket. False when there is no memory.
     package func feed(_ ciphertext: UnsafeRawBufferPointer) -> Bool {
         guard !ciphertext.isEmpty else { return true }
+        if firstByte == nil { firstByte = ciphertext[0] }
         mayHavePlaintext = true
         let isTaken = BIO_write(incoming, ciphertext.baseAddress, Int32(ciphertext.count)) == Int32(ciphertext.count)
         incomingPeak = max(incomingPeak, Int(cryo_bio_pending(incoming)))
@@ -83,6 +88,7 @@ package final class TLSStream {
     /// Goes on with the handshake. Whatever it says, ciphertext may be pending.
     package func handshake() -> TLSHandshake {
         guard isHandshaking else { return .done }
+        if let firstByte, isLetter(firstByte) { return .plainHTTP }
         ERR_clear_error()
         let result = SSL_do_handshake(ssl)
         notePending()
@@ -94,10 +100,8 @@ package final class TLSStream {
             mayHavePlaintext = false
             return .wantsMore
         }
-        let error = ERR_peek_error()
-        let isPlain = cryo_error_library(error) == ERR_LIB_SSL && cryo_error_reason(error) == SSL_R_HTTP_REQUEST
         ERR_clear_error()
-        return isPlain ? .plainHTTP : .failed
+        return .failed
     }
 
     /// Fills `buffer` as far as what was fed reaches.
