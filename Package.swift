@@ -30,6 +30,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", path: "Sources/CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CYAML", path: "Sources/CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CCoding", path: "Sources/CCoding", providers: [.apt(["zlib1g-dev", "libbrotli-dev", "libzstd-dev"])]),
+        .systemLibrary(name: "COpenSSL", path: "Sources/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "CEpoll"),
         .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 
@@ -42,7 +43,7 @@ let package = Package(
         module("CryoPipeline", ["CryoHTTP", "CryoJSON", "CryoSync"]),
 
         // The adapters.
-        module("CryoIO", ["CEpoll", "CryoSync"]),
+        module("CryoIO", ["CEpoll", "COpenSSL", "CryoSync"]),
         module("CryoServer", ["CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
         module("CryoUpstream", ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl"]),
         module("CryoTokens", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync"]),

@@ -127,7 +127,15 @@ import Testing
         Case(
             "listen", "{ address: unix:run.sock }",
             "1:20: listen.address: a socket is unix: and an absolute path of at most 107 bytes, as in unix:/run/cryonet.sock"),
-        Case("listen", "{ address: localhost:80, tls: { certificate: a } }", "1:34: listen.tls: not supported yet"),
+        Case("listen", "{ address: localhost:80, tls: { certificate: a } }", "1:39: listen.tls: missing key \"key\""),
+        Case(
+            "listen", "{ address: localhost:80, mode: \"0900\" }",
+            "1:40: listen.mode: permissions are three octal digits, as in 0600"),
+        Case("listen", "{ address: localhost:80, mode: 1777 }", "1:40: listen.mode: permissions are three octal digits, as in 0600"),
+        Case("listen", "{ address: localhost:80, peer_uid: [0] }", "1:44: listen.peer_uid: only a unix socket tells who connects"),
+        Case(
+            "listen", "{ address: \"0.0.0.0:80\", tls: { certificate: a, key: b } }",
+            "1:20: listen.address: not a loopback address: others could use the tokens; say unsafe_listen: true if that is meant"),
         Case("listen", "{ address: localhost:80, hosts: [a:80] }", "1:42: listen.hosts[0]: a host has no port here, did you mean \"a\""),
         Case(
             "", "admin: { address: 10.0.0.1:1 }",

@@ -179,6 +179,19 @@ let designExample = """
         #expect(loaded.configuration.routes[0].cors == cors)
     }
 
+    @Test("Who may connect is read: tls, the mode of a socket file, its users")
+    func door() throws {
+        let rest = "\nupstreams: { api: { url: https://a.example } }\nroutes: [ { name: r, path: /*, upstream: api } ]"
+        let socket = try read("listen: { address: unix:/run/c.sock, mode: 660, peer_uid: [0, 1000] }" + rest).configuration.listen
+        #expect(socket.mode == 0o660 && socket.peerUIDs == [0, 1000] && socket.tls == nil)
+        let plain = try read("listen: { address: unix:/run/c.sock }" + rest).configuration.listen
+        #expect(plain.mode == 0o600 && plain.peerUIDs.isEmpty)
+        // Known clients may come from anywhere.
+        let remote = try read("listen: { address: 0.0.0.0:443, tls: { certificate: c, key: k, client_ca: a } }" + rest)
+        #expect(remote.configuration.listen.tls == ListenSettings.TLS(certificateFile: "c", keyFile: "k", clientCAFile: "a"))
+        #expect(remote.warnings.isEmpty)
+    }
+
     @Test("Literal secrets, unset variables and unsafe words are warnings")
     func warnings() throws {
         let text = """

@@ -5,7 +5,7 @@ import CryoConfig
 import Testing
 
 private let base = """
-    listen: { address: 127.0.0.1:0 }
+    listen: { address: 127.0.0.1:0, tls: { certificate: a.pem, key: a.key } }
     admin: { address: 127.0.0.1:0 }
     upstreams: { api: { url: https://a.example } }
     routes: [ { name: r, path: /*, upstream: api } ]

@@ -136,7 +136,9 @@ class Gateway:
             except (OSError, ValueError):
                 return None
         self.ready = wait_until(ready, READY_SECONDS, "ready file")
-        self.port = int(self.ready["listen"][0].rpartition(":")[2])
+        port = self.ready["listen"][0].rpartition(":")[2]
+        # A UNIX socket has none.
+        self.port = int(port) if port.isdigit() else 0
         return self.ready
 
     @property

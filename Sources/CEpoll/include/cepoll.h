@@ -22,6 +22,8 @@ static inline uint64_t cryo_epoll_event_data(const struct epoll_event *event) { 
 int cryo_accept(int fd);
 /// mkostemp with close-on-exec; not inline for the same reason.
 int cryo_open_temporary(char *path_template);
+/// The user at the other end of a UNIX socket, as it was when it connected; not inline for the same reason.
+int cryo_peer_uid(int fd, uint32_t *uid);
 static inline int cryo_open(const char *path, int flags, unsigned mode) { return open(path, flags | O_CLOEXEC, mode); }
 static inline int cryo_set_nonblocking(int fd) {
     int flags = fcntl(fd, F_GETFL);

@@ -66,19 +66,35 @@ package enum Catalogue {
         "unsafe_listen", .boolean, standard: "false",
         "allows an address that others can reach: whoever connects uses the tokens")
 
-    static let listen = Section(
-        [
-            CatalogueKey(
-                "address", .text(.listenAddress), required: true, example: "127.0.0.1:8080",
-                "host:port with an IP address, or unix:/path; port 0 lets the system choose"),
-            hosts, unsafeListen,
-            CatalogueKey(
-                "client_key", .text(.secret), example: "env:GATEWAY_KEY",
-                "every request must carry it: X-CryoNet-Key: KEY, or Proxy-Authorization: Bearer KEY; absent: none"),
-            CatalogueKey(
-                "half_close", .choice(ListenSettings.HalfClose.allCases.map(\.rawValue)), standard: ListenSettings.HalfClose.gone.rawValue,
-                "what a client means that shuts its sending side before its answer: gone, or keep for those that wait for it"),
-        ], notYet: ["tls"])
+    static let listen = Section([
+        CatalogueKey(
+            "address", .text(.listenAddress), required: true, example: "127.0.0.1:8080",
+            "host:port with an IP address, or unix:/path; port 0 lets the system choose"),
+        hosts, unsafeListen,
+        CatalogueKey(
+            "client_key", .text(.secret), example: "env:GATEWAY_KEY",
+            "every request must carry it: X-CryoNet-Key: KEY, or Proxy-Authorization: Bearer KEY; absent: none"),
+        CatalogueKey(
+            "half_close", .choice(ListenSettings.HalfClose.allCases.map(\.rawValue)), standard: ListenSettings.HalfClose.gone.rawValue,
+            "what a client means that shuts its sending side before its answer: gone, or keep for those that wait for it"),
+        CatalogueKey(
+            "mode", .text(.fileMode), standard: "0600", "permissions of a unix socket, octal; connecting needs w"),
+        CatalogueKey(
+            "peer_uid", .list(.integer(0...4_294_967_295)), standard: "[]",
+            "user ids that may connect to a unix socket; empty: all that its mode admits"),
+        CatalogueKey("tls", .section(listenTLS), "TLS towards clients, 1.2 and later; absent: plain HTTP"),
+    ])
+
+    private static let listenTLS = Section([
+        CatalogueKey(
+            "certificate", .text(.file), required: true, example: "/etc/cryonet/server.pem",
+            "PEM: the certificate, then those that lead to its root; read again on HUP"),
+        CatalogueKey(
+            "key", .text(.file), required: true, example: "/etc/cryonet/server.key", "PEM key of certificate, without a passphrase"),
+        CatalogueKey(
+            "client_ca", .text(.file), example: "/etc/cryonet/clients.pem",
+            "PEM certificates; clients must show one that these have signed (mTLS); default: none is asked for"),
+    ])
 
     static let admin = Section([
         CatalogueKey(

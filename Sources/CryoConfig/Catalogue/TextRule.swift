@@ -6,7 +6,7 @@ import CryoPipeline
 
 package enum TextRule: Sendable, Equatable {
     case any, name, secret, file, environmentName, header, headerValue, method, host, browserOrigin
-    case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status
+    case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status, fileMode
 
     /// Why the text does not follow the rule; nil when it does. Never quotes the text: it may be a secret.
     func wrong(_ text: String) -> WrongText? {
@@ -32,6 +32,7 @@ package enum TextRule: Sendable, Equatable {
             case .pin: try checkPin(text)
             case .code: try checkNotEmpty(text)
             case .status: _ = try parseStatus(text)
+            case .fileMode: _ = try parseFileMode(text)
             }
             return nil
         } catch {
@@ -51,12 +52,13 @@ package enum TextRule: Sendable, Equatable {
         case .tokenFormat: "^[^{]*\\{token\\}[^{]*$"
         case .pin: "^sha256/[A-Za-z0-9+/]{43}=$"
         case .status: "^[45][0-9][0-9]$"
+        case .fileMode: "^0?[0-7]{3}$"
         case .any, .secret, .file, .host, .browserOrigin, .listenAddress, .path, .code: nil
         }
     }
 
     /// The rule also takes a bare number, as written.
-    var allowsNumber: Bool { [.any, .headerValue, .code, .status].contains(self) }
+    var allowsNumber: Bool { [.any, .headerValue, .code, .status, .fileMode].contains(self) }
 }
 
 package struct WrongText: Error, Equatable {
@@ -140,6 +142,15 @@ func parseStatus(_ text: String) throws(WrongText) -> UInt16 {
         throw WrongText("must be a status from 400 to 599")
     }
     return status
+}
+
+/// Octal permissions, `0600` or `600`.
+func parseFileMode(_ text: String) throws(WrongText) -> UInt32 {
+    let digits = text.utf8.count == 4 && text.hasPrefix("0") ? text.dropFirst() : text[...]
+    guard digits.utf8.count == 3, let mode = UInt32(digits, radix: 8) else {
+        throw WrongText("permissions are three octal digits, as in 0600")
+    }
+    return mode
 }
 
 let failureStatuses: ClosedRange<Int64> = 400...599

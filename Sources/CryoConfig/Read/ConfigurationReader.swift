@@ -102,9 +102,13 @@ struct ConfigurationReader {
         }
         settings.allowsRemote = node?["unsafe_listen"]?.boolean ?? false
         choose(node?["half_close"], &settings.halfClose)
-        guard let address, !isLoopback(address) else { return settings }
+        listenDoor(node, at: path, &settings)
+        // Clients that must show a certificate are known ones, wherever they are.
+        guard let address, !isLoopback(address), settings.tls?.clientCAFile == nil else { return settings }
         if node?["client_key"] != nil {
-            warn(node?["address"], "\(path).address: others can reach it, and without TLS the client key travels in clear text")
+            if settings.tls == nil {
+                warn(node?["address"], "\(path).address: others can reach it, and without TLS the client key travels in clear text")
+            }
         } else if settings.allowsRemote {
             warn(node?["unsafe_listen"], "\(path).unsafe_listen: whoever can reach this address uses the tokens")
         } else {
@@ -113,6 +117,19 @@ struct ConfigurationReader {
                 "\(path).address: not a loopback address: others could use the tokens; say unsafe_listen: true if that is meant")
         }
         return settings
+    }
+
+    /// Who may connect: tls, mode, peer_uid.
+    private mutating func listenDoor(_ node: YAMLNode?, at path: String, _ settings: inout ListenSettings) {
+        if let certificate = node?["tls"]?["certificate"]?.text, let key = node?["tls"]?["key"]?.text {
+            settings.tls = ListenSettings.TLS(
+                certificateFile: certificate, keyFile: key, clientCAFile: node?["tls"]?["client_ca"]?.text)
+        }
+        if let mode = node?["mode"]?.text.flatMap({ try? parseFileMode($0) }) { settings.mode = mode }
+        settings.peerUIDs = node?["peer_uid"]?.items.compactMap { $0.integer.map { UInt32(clamping: $0) } } ?? []
+        if case .tcp = settings.address, !settings.peerUIDs.isEmpty {
+            note(node?["peer_uid"], "\(path).peer_uid: only a unix socket tells who connects")
+        }
     }
 
     private func usesAnyPort(_ address: ListenSettings.Address) -> Bool {

@@ -5,12 +5,15 @@ import CryoAudit
 import CryoConfig
 import CryoIO
 import CryoPipeline
+import CryoServer
 import CryoTokens
 
 final class Composition: Sendable {
     let configuration: GatewayConfiguration
     let plan: PipelinePlan
     let audit: AuditWriter?
+    /// Whom the listener lets in.
+    let admission: Admission
     private let tokens: [String: TokenPart]
 
     /// A token's store and the source behind it.
@@ -23,6 +26,7 @@ final class Composition: Sendable {
 
     init(_ configuration: GatewayConfiguration, replacing old: Composition?, log: Log) throws(GatewayError) {
         self.configuration = configuration
+        admission = try Self.admission(configuration.listen)
         var tokens: [String: TokenPart] = [:]
         for settings in configuration.tokens {
             tokens[settings.name] = try Self.token(settings, replacing: old?.tokens[settings.name], log: log)
@@ -30,6 +34,17 @@ final class Composition: Sendable {
         self.tokens = tokens
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
         plan = try Self.plan(configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log))
+    }
+
+    /// Reads the certificate files anew each time: on HUP they may hold new ones.
+    private static func admission(_ settings: ListenSettings) throws(GatewayError) -> Admission {
+        guard let tls = settings.tls else { return Admission(peerUIDs: settings.peerUIDs) }
+        do {
+            let files = TLSFiles(certificate: tls.certificateFile, key: tls.keyFile, clientCA: tls.clientCAFile)
+            return Admission(tls: try TLSContext(files), peerUIDs: settings.peerUIDs)
+        } catch {
+            throw GatewayError("listen.tls: \(error)")
+        }
     }
 
     private static func audit(_ settings: AuditSettings?, replacing old: Composition?, log: Log) throws(GatewayError) -> AuditWriter? {

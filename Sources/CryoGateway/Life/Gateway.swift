@@ -60,6 +60,7 @@ package final class Gateway: RequestAcceptor {
         let server = Server(
             workers: workers, limits: composition.configuration.limits, acceptor: self,
             answersHalfClosed: composition.configuration.listen.halfClose == .keep)
+        server.admission = composition.admission
         for worker in workers { worker.start() }
         do {
             let address = try server.listen(composition.configuration.listen)
@@ -77,9 +78,13 @@ package final class Gateway: RequestAcceptor {
         if configuration.listen.address != old.configuration.listen.address {
             log.warning("listen.address can't change on reload; it stays \(Self.text(old.configuration.listen.address))")
         }
+        if configuration.listen.mode != old.configuration.listen.mode { log.warning("listen.mode can't change on reload") }
         let new = try Composition(configuration, replacing: old, log: log)
         current.withLock { $0 = new }
-        server.withLock { $0?.limits = configuration.limits }
+        server.withLock { server in
+            server?.limits = configuration.limits
+            server?.admission = new.admission
+        }
         old.retire(except: new)
         new.watchSources()
     }

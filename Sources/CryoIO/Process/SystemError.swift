@@ -18,8 +18,8 @@ package struct SystemError: Error, CustomStringConvertible {
         self.code = code
     }
 
-    package var description: String {
-        guard let text = strerror(code) else { return "\(call): error \(code)" }
-        return "\(call): \(String(cString: text).lowercased())"
-    }
+    package var description: String { "\(call): \(text)" }
+
+    /// Without the call, for messages that name what failed better.
+    var text: String { strerror(code).map { String(cString: $0).lowercased() } ?? "error \(code)" }
 }

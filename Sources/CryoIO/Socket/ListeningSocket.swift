@@ -38,8 +38,9 @@ package enum ListeningSocket {
         return descriptor
     }
 
-    /// Listens on a socket file. A file that nobody listens on any more is replaced; one in use is `EADDRINUSE`.
-    package static func openUnix(path: String) throws(SystemError) -> Int32 {
+    /// Listens on a socket file with those permissions. A file that nobody listens on any more is replaced; one in use is
+    /// `EADDRINUSE`.
+    package static func openUnix(path: String, mode: UInt32 = 0o600) throws(SystemError) -> Int32 {
         var address = sockaddr_un()
         address.sun_family = sa_family_t(AF_UNIX)
         let bytes = Array(path.utf8CString)
@@ -54,7 +55,7 @@ package enum ListeningSocket {
         let failure: SystemError? = withUnsafePointer(to: &address) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
                 do throws(SystemError) {
-                    try bindAndListen(descriptor, pointer, length)
+                    try bindAndListen(descriptor, pointer, length, path: path, mode: mode)
                     return nil
                 } catch {
                     return error
@@ -79,13 +80,15 @@ package enum ListeningSocket {
         }
     }
 
-    /// Closes the descriptor on failure.
+    /// Closes the descriptor on failure. The mode of a socket file is set between the two calls, when nobody can connect yet.
     private static func bindAndListen(
-        _ descriptor: Int32, _ address: UnsafePointer<sockaddr>?, _ length: socklen_t
+        _ descriptor: Int32, _ address: UnsafePointer<sockaddr>?, _ length: socklen_t, path: String? = nil, mode: UInt32 = 0
     ) throws(SystemError) {
         var failure: SystemError?
         if bind(descriptor, address, length) < 0 {
             failure = SystemError("bind")
+        } else if let path, chmod(path, mode_t(mode)) < 0 {
+            failure = SystemError("chmod")
         } else if listen(descriptor, backlogMax) < 0 {
             failure = SystemError("listen")
         }

@@ -59,6 +59,12 @@ package enum Socket {
         }
     }
 
+    /// The user at the other end of a UNIX socket; nil elsewhere.
+    package static func peerUID(_ descriptor: Int32) -> UInt32? {
+        var uid: UInt32 = 0
+        return cryo_peer_uid(descriptor, &uid) == 0 ? uid : nil
+    }
+
     package static func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
 
     /// Tells the peer that nothing more comes, while its bytes are still read.

@@ -12,21 +12,29 @@ extension CommandLineInterface {
         options: [
             Option(name: "--config", value: "FILE", help: "ask the listener of this configuration instead of a URL"),
             Option(name: "--timeout-s", value: "N", help: "how long to wait; default 3"),
+            Option(name: "--client-certificate", value: "FILE", help: "PEM certificate to show a listener with client_ca"),
+            Option(name: "--client-key", value: "FILE", help: "PEM key of --client-certificate"),
         ],
         examples: ["cryonet health http://127.0.0.1:8080", "cryonet health --config conf/sidecar.yaml"]
     ) { arguments throws(UsageError) in
         guard let seconds = Int(arguments.value("--timeout-s") ?? "3"), seconds > 0 else {
             throw UsageError(message: "--timeout-s needs a positive number")
         }
-        let target: HealthTarget
+        var target: HealthTarget
         if let url = arguments.operands.first {
-            guard let parsed = HealthTarget(url: url) else { throw UsageError(message: "\(url) is no http URL") }
+            guard let parsed = HealthTarget(url: url) else { throw UsageError(message: "\(url) is no http or https URL with a port") }
             target = parsed
         } else if let file = arguments.value("--config") {
             guard let loaded = ConfigurationFile.load(file, overrides: []) else { return ExitStatus.failed }
             target = HealthTarget(loaded.configuration.listen.address)
+            target.isTLS = loaded.configuration.listen.tls != nil
         } else {
             target = HealthTarget(.tcp(host: "127.0.0.1", port: 8080))
+        }
+        switch (arguments.value("--client-certificate"), arguments.value("--client-key")) {
+        case (nil, nil): break
+        case (let certificate?, let key?): target.identity = TLSFiles(certificate: certificate, key: key)
+        default: throw UsageError(message: "--client-certificate and --client-key go together")
         }
         return target.ask(seconds: seconds)
     }
@@ -43,6 +51,9 @@ extension CommandLineInterface {
 private struct HealthTarget {
     let host: String
     let port: UInt16
+    /// The answer to the question is all that counts, not who gives it: the certificate is not verified.
+    var isTLS = false
+    var identity: TLSFiles?
 
     init(_ address: ListenSettings.Address) {
         switch address {
@@ -58,7 +69,12 @@ private struct HealthTarget {
 
     init?(url: String) {
         var rest = Substring(url)
-        if rest.hasPrefix("http://") { rest = rest.dropFirst(7) }
+        if rest.hasPrefix("https://") {
+            isTLS = true
+            rest = rest.dropFirst(8)
+        } else if rest.hasPrefix("http://") {
+            rest = rest.dropFirst(7)
+        }
         rest = rest.prefix { $0 != "/" }
         guard let colon = rest.lastIndex(of: ":"), let port = UInt16(rest[rest.index(after: colon)...]) else { return nil }
         var host = rest[..<colon]
@@ -71,7 +87,8 @@ private struct HealthTarget {
     func ask(seconds: Int) -> Int32 {
         let request = Array("OPTIONS * HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8)
         do {
-            let reply = try BlockingSocket.ask(host: host, port: port, request: request, seconds: seconds)
+            let tls = try isTLS ? TLSContext(identity: identity) : nil
+            let reply = try BlockingSocket.ask(host: host, port: port, request: request, seconds: seconds, tls: tls)
             let line = String(decoding: reply.prefix { $0 != 0x0D }, as: UTF8.self)
             if line.hasPrefix("HTTP/1.1 204") {
                 print("healthy")

@@ -21,6 +21,25 @@ package struct ListenSettings: Sendable, Equatable {
     /// `unsafe_listen`: an address that is not loopback was asked for by that word.
     package var allowsRemote = false
 
+    /// Files of TLS towards clients, all PEM.
+    package struct TLS: Sendable, Equatable {
+        package var certificateFile: String
+        package var keyFile: String
+        /// Clients must show a certificate of this authority.
+        package var clientCAFile: String?
+
+        package init(certificateFile: String, keyFile: String, clientCAFile: String? = nil) {
+            self.certificateFile = certificateFile
+            self.keyFile = keyFile
+            self.clientCAFile = clientCAFile
+        }
+    }
+    package var tls: TLS?
+    /// Permissions of a socket file.
+    package var mode: UInt32 = 0o600
+    /// Users who may connect to a UNIX socket; empty: whoever the mode admits.
+    package var peerUIDs: [UInt32] = []
+
     package init(address: Address) { self.address = address }
 }
 

@@ -24,14 +24,14 @@ final class Listener: @unchecked Sendable {
     private var isSuspended = false
     private var isStopped = false
 
-    init(_ address: ListenSettings.Address, handOver: @escaping @Sendable (Int32) -> Void) throws(SystemError) {
-        switch address {
+    init(_ settings: ListenSettings, handOver: @escaping @Sendable (Int32) -> Void) throws(SystemError) {
+        switch settings.address {
         case .tcp(let host, let port):
             descriptor = try ListeningSocket.openTCP(host: host, port: port)
             unixPath = nil
             boundAddress = Socket.localName(descriptor)
         case .unix(let path):
-            descriptor = try ListeningSocket.openUnix(path: path)
+            descriptor = try ListeningSocket.openUnix(path: path, mode: settings.mode)
             unixPath = path
             boundAddress = "unix:\(path)"
         }

@@ -8,6 +8,21 @@ import CryoSync
 package struct ServerStatistics: Sendable, Equatable {
     package var openConnections: Int
     package var busyExchanges: Int
+    /// TLS handshakes that did not succeed, since the start.
+    package var failedHandshakes = 0
+}
+
+/// Whom the listeners of a server let in, and how they talk to them.
+package struct Admission: Sendable {
+    /// nil: plain HTTP.
+    package var tls: TLSContext?
+    /// Users who may connect to a UNIX socket; empty: everybody. TCP tells no user: with users given, nobody gets in there.
+    package var peerUIDs: [UInt32]
+
+    package init(tls: TLSContext? = nil, peerUIDs: [UInt32] = []) {
+        self.tls = tls
+        self.peerUIDs = peerUIDs
+    }
 }
 
 /// Several servers may use the same workers (the gateway and its admin side).
@@ -15,6 +30,7 @@ package final class Server: Sendable {
     private struct State {
         var listeners: [Listener] = []
         var limits: LimitSettings
+        var admission = Admission()
         var isDraining = false
     }
 
@@ -43,7 +59,7 @@ package final class Server: Sendable {
 
     /// Begins to accept on that address; the address it is bound to, as text (`127.0.0.1:49152`, `[::1]:80`, `unix:/path`).
     package func listen(_ settings: ListenSettings) throws(SystemError) -> String {
-        let listener = try Listener(settings.address) { [weak self] descriptor in
+        let listener = try Listener(settings) { [weak self] descriptor in
             guard let self else { return Socket.close(descriptor) }
             self.take(descriptor)
         }
@@ -62,11 +78,18 @@ package final class Server: Sendable {
         }
     }
 
+    /// For connections accepted from now on.
+    package var admission: Admission {
+        get { state.withLock { $0.admission } }
+        set { state.withLock { $0.admission = newValue } }
+    }
+
     package var statistics: ServerStatistics {
         var statistics = ServerStatistics(openConnections: 0, busyExchanges: 0)
         for share in shares {
             statistics.openConnections += share.counters.open.load(ordering: .relaxed)
             statistics.busyExchanges += share.counters.busy.load(ordering: .relaxed)
+            statistics.failedHandshakes += share.counters.failedHandshakes.load(ordering: .relaxed)
         }
         return statistics
     }
@@ -106,11 +129,14 @@ package final class Server: Sendable {
                 chosen = share
             }
         }
-        let connectionsMax = limits.connectionsMax
+        let (connectionsMax, admission) = state.withLock { ($0.limits.connectionsMax, $0.admission) }
+        if !admission.peerUIDs.isEmpty {
+            guard let uid = Socket.peerUID(descriptor), admission.peerUIDs.contains(uid) else { return Socket.close(descriptor) }
+        }
         guard let share = chosen, open < connectionsMax + ConnectionBounds.refusalsMax else { return Socket.close(descriptor) }
         share.reserve()
         let isOverCapacity = open >= connectionsMax
-        share.worker.submit { share.adopt(descriptor, isOverCapacity: isOverCapacity) }
+        share.worker.submit { share.adopt(descriptor, tls: admission.tls, isOverCapacity: isOverCapacity) }
     }
 }
 

@@ -36,6 +36,7 @@ package enum ConnectionBounds {
 package final class ShareCounters: Sendable {
     package let open = Atomic<Int>(0)
     package let busy = Atomic<Int>(0)
+    package let failedHandshakes = Atomic<Int>(0)
 }
 
 /// Limits as an immutable object: a connection keeps those it began with.
@@ -93,8 +94,15 @@ final class WorkerShare: @unchecked Sendable {
     }
 
     /// Takes a reserved connection.
-    func adopt(_ descriptor: Int32, isOverCapacity: Bool) {
+    func adopt(_ descriptor: Int32, tls context: TLSContext?, isOverCapacity: Bool) {
+        let tls = context.flatMap { TLSStream($0) }
+        guard context == nil || tls != nil else {
+            // No memory for it: it must not become a plain one.
+            Socket.close(descriptor)
+            return released()
+        }
         let connection = ClientConnection(descriptor: descriptor, share: self, limits: limits)
+        if let tls { connection.tls = ClientTLS(tls) }
         connection.open(isOverCapacity: isOverCapacity)
     }
 

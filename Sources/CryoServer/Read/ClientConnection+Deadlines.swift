@@ -26,9 +26,13 @@ extension ClientConnection {
             if phase == .idle, state.inputCount == 0, state.out.isEmpty {
                 self.state = nil
                 share.giveBack(state)
+                tls?.stream.trim()
             }
         }
-        if phase == .flushing, state?.out.isEmpty ?? true { return lingerOrClose() }
+        if phase == .flushing, state?.out.isEmpty ?? true {
+            if let tls, !endTLS(tls) { return arm() }
+            return lingerOrClose()
+        }
         if phase == .idle, share.isDraining, state == nil, !client.isEmpty { return close() }
         arm()
     }

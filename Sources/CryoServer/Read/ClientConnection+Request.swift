@@ -145,7 +145,7 @@ extension ClientConnection {
             localPort = Socket.localPort(descriptor)
         }
         return ConnectionContext(
-            sink: self, scheduler: self, client: client, localPort: localPort, workerIndex: worker.index, isTLS: false,
+            sink: self, scheduler: self, client: client, localPort: localPort, workerIndex: worker.index, isTLS: tls != nil,
             startNanoseconds: state.startNanoseconds == 0 ? worker.nanoseconds : state.startNanoseconds,
             startUnixMicroseconds: state.startUnixMicroseconds == 0 ? worker.unixMicroseconds : state.startUnixMicroseconds)
     }

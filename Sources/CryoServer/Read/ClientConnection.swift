@@ -35,6 +35,8 @@ final class ClientConnection: Endpoint {
     var phase = ConnectionPhase.idle
     var state: RequestState?
     var consumer: (any RequestConsumer)?
+    /// nil: a plain connection.
+    var tls: ClientTLS?
     var client: [UInt8] = []
     var localPort: UInt16 = 0
 
@@ -68,15 +70,25 @@ final class ClientConnection: Endpoint {
         let events =
             EventMask.readable | EventMask.writable | EventMask.peerClosed | EventMask.edge
         guard worker.watch(descriptor, events, for: self) else { return close() }
-        if isOverCapacity {
-            refuse(.overCapacity, status: 503, "too many connections")
-        } else {
-            // The request often comes with the connection: look at once.
+        if let tls {
+            tls.isOverCapacity = isOverCapacity
             canRead = true
             readDeadline = deadline(
-                share.isDraining ? ConnectionBounds.drainGraceMilliseconds : limits.settings.idleTimeoutMilliseconds)
+                share.isDraining ? ConnectionBounds.drainGraceMilliseconds : limits.settings.headTimeoutMilliseconds)
+            advance()
+        } else {
+            begin(isOverCapacity: isOverCapacity)
+            advance()
         }
-        advance()
+    }
+
+    /// Waits for the first request, or says at once that there is no room for it.
+    func begin(isOverCapacity: Bool) {
+        if isOverCapacity { return refuse(.overCapacity, status: 503, "too many connections") }
+        // The request often comes with the connection: look at once.
+        canRead = true
+        readDeadline = deadline(
+            share.isDraining ? ConnectionBounds.drainGraceMilliseconds : limits.settings.idleTimeoutMilliseconds)
     }
 
     /// Keeps a busy connection for its exchange, closes an idle one. What the client has sent already is still answered.
@@ -197,6 +209,7 @@ final class ClientConnection: Endpoint {
 
     /// Reads once; false when there is nothing to do.
     private func readMore() -> Bool {
+        if let tls, phase != .lingering { return wantsRead && !hasSeenEnd && readMore(tls) }
         guard canRead, wantsRead, !hasSeenEnd else { return false }
         let buffer = share.readBuffer
         switch Socket.read(descriptor, into: buffer) {
@@ -231,7 +244,7 @@ final class ClientConnection: Endpoint {
             clientGone()
         case .replying:
             // Further requests that came before the end keep the connection until their turn.
-            if share.answersHalfClosed || (state?.inputCount ?? 0) > 0 { return }
+            if (share.answersHalfClosed && tls?.isCut != true) || (state?.inputCount ?? 0) > 0 { return }
             clientGone()
         case .flushing, .closed: break
         }
@@ -244,6 +257,7 @@ final class ClientConnection: Endpoint {
     func clientGone() {
         guard phase != .closed else { return }
         let gone = isExchangeOpen ? consumer : nil
+        if isExchangeOpen { tls?.isCut = true }
         endExchange()
         gone?.clientGone()
         close()
@@ -258,6 +272,9 @@ final class ClientConnection: Endpoint {
 
     func close() {
         guard phase != .closed else { return }
+        if let tls {
+            if tls.stream.isHandshaking { countFailedHandshake() } else { endTLS(tls) }
+        }
         phase = .closed
         readDeadline = .max
         writeDeadline = .max

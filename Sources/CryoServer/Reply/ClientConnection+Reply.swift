@@ -103,6 +103,7 @@ extension ClientConnection: ReplySink {
         // What there is of the reply goes out, so that the client sees whose it was; the missing end tells that it is cut. Without
         // framing a proper close would look like the end of the body.
         if state.isHeadSent, state.replyFraming == .untilClose { resetsOnClose = true }
+        tls?.isCut = true
         beginClosing()
         worker.afterBatch(self)
     }

@@ -8,6 +8,7 @@ import CryoPipeline
 extension ClientConnection {
     /// Sends what is pending, then lets a paused exchange go on. Never called inside a call of the exchange.
     func pushOut() {
+        if let tls, canWrite { flush(tls) }
         guard let state else { return }
         if canWrite, !state.out.isEmpty { writePending(state) }
         if isBroken { return }
@@ -19,7 +20,7 @@ extension ClientConnection {
 
     func writePending(_ state: RequestState) {
         while canWrite, !state.out.isEmpty {
-            wrote(state.out.withPending { Socket.write(descriptor, $0) }) { state.out.consume($0) }
+            wrote(state.out.withPending { send($0) }) { state.out.consume($0) }
         }
         moveWriteDeadline(state)
     }
@@ -28,7 +29,7 @@ extension ClientConnection {
     func writeThrough(_ piece: UnsafeRawBufferPointer, _ state: RequestState) {
         var rest = piece
         while canWrite, !rest.isEmpty {
-            let result = state.out.isEmpty ? Socket.write(descriptor, rest) : state.out.withPending { Socket.write(descriptor, $0, rest) }
+            let result = state.out.isEmpty ? send(rest) : state.out.withPending { send($0, rest) }
             wrote(result) { count in
                 let pending = min(count, state.out.count)
                 if pending > 0 { state.out.consume(pending) }
@@ -37,6 +38,14 @@ extension ClientConnection {
         }
         if !isBroken { state.out.append(rest) }
         moveWriteDeadline(state)
+    }
+
+    private func send(_ bytes: UnsafeRawBufferPointer) -> SocketWrite {
+        tls.map { send(bytes, nil, $0) } ?? Socket.write(descriptor, bytes)
+    }
+
+    private func send(_ first: UnsafeRawBufferPointer, _ second: UnsafeRawBufferPointer) -> SocketWrite {
+        tls.map { send(first, second, $0) } ?? Socket.write(descriptor, first, second)
     }
 
     private func wrote(_ result: SocketWrite, _ advance: (Int) -> Void) {
