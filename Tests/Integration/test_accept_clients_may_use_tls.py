@@ -308,7 +308,7 @@ def test_health_asks_over_tls(gateway, upstream, authority, leaf):
     assert (result.returncode, result.stdout) == (0, "healthy\n"), result.stderr
     result = run_command("health", f"http://127.0.0.1:{gw.port}")
     assert result.returncode == 1 and "HTTP/1.1 400" in result.stderr
-    gw.wait_audit(1)
+    gw.wait_audit(2)
 
 
 def test_health_shows_a_certificate_where_one_is_asked_for(gateway, upstream, authority, leaf):
