@@ -127,6 +127,7 @@ final class FakeSink: ReplySink {
     var resumes = 0
     var callsAfterEnd = 0
     var pausesNext = false
+    var tunnelEnds = 0
 
     private func note() { if ending != .open { callsAfterEnd += 1 } }
 
@@ -157,6 +158,11 @@ final class FakeSink: ReplySink {
     func abort() {
         note()
         ending = .aborted
+    }
+
+    func endTunnelReply() {
+        note()
+        tunnelEnds += 1
     }
 
     func resumeRequestBody() {

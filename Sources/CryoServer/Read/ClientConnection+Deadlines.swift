@@ -28,6 +28,7 @@ extension ClientConnection {
                 share.giveBack(state)
             }
         }
+        if phase == .tunnel { shutTunnelReply() }
         if phase == .flushing, state?.out.isEmpty ?? true { return lingerOrClose() }
         if phase == .idle, share.isDraining, state == nil, !client.isEmpty { return close() }
         arm()
