@@ -129,6 +129,7 @@ final class FakeSink: ReplySink {
     var resumes = 0
     var callsAfterEnd = 0
     var pausesNext = false
+    var tunnelEnds = 0
 
     private func note() { if ending != .open { callsAfterEnd += 1 } }
 
@@ -159,6 +160,11 @@ final class FakeSink: ReplySink {
     func abort() {
         note()
         ending = .aborted
+    }
+
+    func endTunnelReply() {
+        note()
+        tunnelEnds += 1
     }
 
     func resumeRequestBody() {

@@ -134,6 +134,8 @@ final class SimulatedClient: ReplySink, Scheduler {
         if let exchange { check(exchange) }
     }
 
+    func endTunnelReply() { world.report("request \(number): a tunnel nobody asked for") }
+
     func resumeRequestBody() {
         if isOver { world.report("exchange \(number) asks for its body after its end") }
         isBodyPaused = false

@@ -29,6 +29,7 @@ final class Recorder: AttemptReceiver, @unchecked Sendable {
     let paused = DispatchSemaphore(value: 0)
     let waiting = DispatchSemaphore(value: 0)
     let done = DispatchSemaphore(value: 0)
+    let tunnelEnded = DispatchSemaphore(value: 0)
 
     func attemptReceivedHead(_ id: AttemptID, _ head: ResponseHead, framing: BodyFraming) {
         events += 1
@@ -44,6 +45,8 @@ final class Recorder: AttemptReceiver, @unchecked Sendable {
         if flow == .pause { paused.signal() }
         return flow
     }
+
+    func attemptReceivedTunnelEnd(_ id: AttemptID) { tunnelEnded.signal() }
 
     func attemptEnded(_ id: AttemptID, _ timing: AttemptTiming) {
         ended = true

@@ -18,6 +18,9 @@ extension Catalogue {
         CatalogueKey(
             "total_ms", .integer(millisecondsOrNone), standard: "\(timeoutStandards.totalMilliseconds)", units: "milliseconds",
             "the whole exchange with refresh and retries, streams exempt; 0: none"),
+        CatalogueKey(
+            "tunnel_idle_ms", .integer(milliseconds), standard: "\(timeoutStandards.tunnelIdleMilliseconds)", units: "milliseconds",
+            "without a byte in either direction of a WebSocket"),
     ])
 
     private static let upstreamTLS = Section([

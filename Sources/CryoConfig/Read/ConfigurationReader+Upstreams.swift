@@ -19,6 +19,7 @@ extension ConfigurationReader {
         assign(timeouts?["response_ms"], to: &settings.timeouts.responseMilliseconds)
         assign(timeouts?["idle_ms"], to: &settings.timeouts.idleMilliseconds)
         assign(timeouts?["total_ms"], to: &settings.timeouts.totalMilliseconds)
+        assign(timeouts?["tunnel_idle_ms"], to: &settings.timeouts.tunnelIdleMilliseconds)
         if !url.isTLS, !tls.pins.isEmpty { note(node["tls"], "\(path).tls: pins have no meaning without https") }
         return settings
     }

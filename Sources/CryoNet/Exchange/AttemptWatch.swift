@@ -31,6 +31,8 @@ final class AttemptWatch: Forwarder, AttemptReceiver {
         head = nil
         error = nil
         var request = request
+        // A call has one answer; it is no tunnel.
+        request.isUpgrade = false
         // A program that calls an API is its client, no intermediary (RFC 9110 §7.6.3).
         for name in ["via", "forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"] as [StaticString] {
             request.fields.remove(name)
@@ -44,6 +46,9 @@ final class AttemptWatch: Forwarder, AttemptReceiver {
     func requestBodyReady(_ attempt: AttemptID) { forwarder.requestBodyReady(attempt) }
 
     // MARK: From the forwarder
+
+    /// There are no tunnels here: `begin` asks for none.
+    func attemptReceivedTunnelEnd(_ id: AttemptID) {}
 
     func attemptReceivedHead(_ id: AttemptID, _ head: ResponseHead, framing: BodyFraming) {
         self.head = head

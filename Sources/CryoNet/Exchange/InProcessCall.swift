@@ -129,6 +129,9 @@ final class InProcessCall: Endpoint, ReplySink, Scheduler, @unchecked Sendable {
         return .more
     }
 
+    /// There are no tunnels here: the watch asks for none.
+    func endTunnelReply() {}
+
     func finish() { if isTooLarge { complete(.failed(.responseTooLarge)) } else { complete(reason.map { .failed($0) } ?? .answered) } }
 
     /// The answer broke off in the middle. Without an error of the attempt it was its silence that ended it.

@@ -55,6 +55,12 @@ package final class Exchange: RequestConsumer {
     var isAttemptOpen = false
     var records: [AttemptRecord] = []
     var isForwarderWaitingForBody = false
+    /// The client asks for a WebSocket.
+    var isUpgrade = false
+    /// The upstream has agreed: from here on both bodies are the bytes of the tunnel.
+    var isTunnel = false
+    /// One side of the tunnel has ended.
+    var isTunnelHalfClosed = false
 
     // refresh
     var ticket: UInt64?
@@ -137,6 +143,7 @@ package final class Exchange: RequestConsumer {
             let recordsBody = (rules.injectsToken && rules.canRefresh) || rules.retryLimit > 0
             body = ReplayBuffer(records: recordsBody && isWorthRecording(head.framing), openSpill: environment.openSpill)
         }
+        isUpgrade = asksForWebSocket(head)
         prepareFields(head, on: route)
         deadlines.total = .max
         if head.framing == .none { startTotalDeadline() }
@@ -151,7 +158,11 @@ package final class Exchange: RequestConsumer {
 
     package func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Flow {
         guard !isOver, let body else { return .more }
-        if let audit = plan.audit, audit.bodies != .off { auditedRequestBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+        if isTunnel {
+            touchIdle()
+        } else if let audit = plan.audit, audit.bodies != .off {
+            auditedRequestBody.take(bytes, bytesMax: audit.bodyBytesMax)
+        }
         // Before the forwarder is woken: it may read at once, and let the client go on.
         isBodyPaused = body.append(bytes) == .pause
         wakeForwarder()
@@ -161,7 +172,7 @@ package final class Exchange: RequestConsumer {
     package func receiveBodyEnd() {
         guard !isOver, let body else { return }
         body.complete()
-        startTotalDeadline()
+        if isTunnel { halfCloseTunnel() } else { startTotalDeadline() }
         wakeForwarder()
     }
 
@@ -190,7 +201,7 @@ package final class Exchange: RequestConsumer {
     package func clientGone() {
         guard !isOver else { return }
         _ = machine.handle(.clientGone)
-        if body?.isComplete == false || head == nil {
+        if (body?.isComplete == false && !isTunnel) || head == nil {
             var outcomes = machine.outcomes
             outcomes.read = .clientGone
             earlyOutcomes = outcomes
@@ -260,6 +271,7 @@ package final class Exchange: RequestConsumer {
     }
 
     func touchIdle() {
+        if isTunnel { return touchTunnelIdle() }
         guard let timeouts = match?.route.upstream.settings.timeouts, timeouts.idleMilliseconds > 0 else { return }
         let length = isEventStream ? max(timeouts.idleMilliseconds, Self.streamIdleMilliseconds) : timeouts.idleMilliseconds
         deadlines.idle = now &+ UInt64(length) * 1_000_000

@@ -17,7 +17,7 @@ extension Exchange {
         underlyingDetail = nil
         let request = AttemptRequest(
             upstream: match.route.upstream.settings, method: Array(head.fields.bytes[head.method]), target: target(head, match),
-            fields: baseFields, framing: isHead ? .none : head.framing, isIdempotent: isIdempotent(head))
+            fields: baseFields, framing: isHead ? .none : head.framing, isIdempotent: isIdempotent(head), isUpgrade: isUpgrade)
         isForwarderWaitingForBody = false
         isAttemptOpen = true
         touchResponseDeadline()
@@ -85,7 +85,7 @@ extension Exchange {
         switch read {
         case .wait: isForwarderWaitingForBody = true
         case .bytes:
-            touchResponseDeadline()
+            if !isTunnel { touchResponseDeadline() }
             if isBodyPaused, body.waitingBytes < ReplayBuffer.waitingBytesLow {
                 isBodyPaused = false
                 context.sink.resumeRequestBody()
@@ -107,6 +107,7 @@ extension Exchange {
         deadlines.response = .max
         response = head
         responseFraming = framing
+        if isUpgrade, head.status == 101 { openTunnel() }
         touchIdle()
         if !records.isEmpty { records[records.count - 1].status = head.status }
         let route = match?.route
@@ -123,7 +124,7 @@ extension Exchange {
         guard id == attempt, !isOver else { return .more }
         touchIdle()
         if isHolding { return hold(bytes) }
-        if let audit = plan.audit, audit.bodies == .all { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+        if !isTunnel, let audit = plan.audit, audit.bodies == .all { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
         bytesSent += UInt64(bytes.count)
         let flow = context.sink.sendBody(bytes)
         if flow == .pause { deadlines.idle = .max }

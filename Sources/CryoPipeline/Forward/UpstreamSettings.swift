@@ -47,6 +47,8 @@ package struct UpstreamTimeouts: Sendable, Equatable {
     package var idleMilliseconds: UInt32 = 30_000
     /// The whole exchange with refresh, retries and waits; streams are exempt once their head is sent. 0: none.
     package var totalMilliseconds: UInt32 = 60_000
+    /// Without a byte in either direction of an upgraded connection.
+    package var tunnelIdleMilliseconds: UInt32 = 3_600_000
 
     package init() {}
 }

@@ -66,6 +66,7 @@ extension Exchange {
         var fields = response.fields
         removeHopByHop(&fields)
         if !isHead, response.status != 304 { fields.remove("content-length") }
+        if isTunnel { fields.append("Upgrade", "websocket") }
         if !fields.contains("x-request-id") { fields.append("X-Request-Id", requestID) }
         return fields
     }

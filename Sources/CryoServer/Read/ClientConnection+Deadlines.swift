@@ -29,6 +29,7 @@ extension ClientConnection {
                 tls?.stream.trim()
             }
         }
+        if phase == .tunnel { shutTunnelReply() }
         if phase == .flushing, state?.out.isEmpty ?? true {
             if let tls, !endTLS(tls) { return arm() }
             return lingerOrClose()

@@ -45,6 +45,7 @@ extension ClientConnection {
                 requests += 1
                 count = parseHead(rest)
             case .body: count = takeBody(rest)
+            case .tunnel: count = takeTunnel(rest)
             case .discarding: count = discardBody(rest)
             case .replying: count = state?.willDiscard == true ? discard(rest) : 0
             case .flushing, .lingering: count = discard(rest)

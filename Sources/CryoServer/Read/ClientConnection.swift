@@ -14,8 +14,10 @@ enum ConnectionPhase: Equatable {
     case head
     /// An exchange is open and its request body is coming. Then `replying`, or `discarding`/`flushing` after an early reply.
     case body
-    /// An exchange is open and nothing more of its request is wanted. Then `idle`, `flushing`.
+    /// An exchange is open and nothing more of its request is wanted. Then `idle`, `flushing`, or `tunnel` after a 101.
     case replying
+    /// The connection has changed its protocol: bytes pass both ways until both sides have ended. Then `flushing`.
+    case tunnel
     /// The reply is done; the small rest of its request body is thrown away. Then `idle`.
     case discarding
     /// Nothing follows but what is pending. Then `lingering`.
@@ -114,7 +116,9 @@ final class ClientConnection: Endpoint {
         if events & (EventMask.readable | EventMask.peerClosed | EventMask.hangUp | EventMask.error) != 0 { canRead = true }
         if events & (EventMask.peerClosed | EventMask.hangUp | EventMask.error) != 0 { hasPeerClosed = true }
         // A reset, or both sides shut: nothing can be sent any more. What came before it is still read, for the record.
-        if events & (EventMask.error | EventMask.hangUp) != 0, phase != .idle, phase != .head { return clientGone() }
+        // Where we have shut our side ourselves, the client's last bytes may still be unread.
+        let fatal = phase == .tunnel ? EventMask.error : EventMask.error | EventMask.hangUp
+        if events & fatal != 0, phase != .idle, phase != .head { return clientGone() }
         pushOut()
         advance()
     }
@@ -144,7 +148,7 @@ final class ClientConnection: Endpoint {
         case .idle, .discarding, .flushing, .lingering: close()
         case .head: refuse(.requestTimedOut, status: 408, "request head did not arrive in time")
         case .body: refuseBody(.requestTimedOut, status: 408, "request body did not arrive in time")
-        case .replying, .closed: break
+        case .replying, .tunnel, .closed: break
         }
     }
 
@@ -183,7 +187,7 @@ final class ClientConnection: Endpoint {
     private var usesInput: Bool {
         switch phase {
         case .idle, .head: hasRoomForReply
-        case .body: state?.isBodyPaused == false
+        case .body, .tunnel: state?.isBodyPaused == false
         case .discarding, .flushing, .lingering: true
         case .replying: state?.willDiscard == true
         case .closed: false
@@ -195,6 +199,7 @@ final class ClientConnection: Endpoint {
         case .idle, .head: hasRoomForReply
         // Behind the last bytes of a client that has shut its side stands whether it is gone.
         case .body: state?.isBodyPaused == false || (hasPeerClosed && hasRoomForInput)
+        case .tunnel: state?.isBodyPaused == false
         case .discarding, .lingering: true
         // Only to notice that the client is gone.
         case .replying: hasRoomForInput
@@ -246,6 +251,7 @@ final class ClientConnection: Endpoint {
             // Further requests that came before the end keep the connection until their turn.
             if (share.answersHalfClosed && tls?.isCut != true) || (state?.inputCount ?? 0) > 0 { return }
             clientGone()
+        case .tunnel: endTunnelInput()
         case .flushing, .closed: break
         }
     }

@@ -47,6 +47,10 @@ final class RequestState {
     var isReplyPaused = false
     /// `receiveBody` has answered `.pause`.
     var isBodyPaused = false
+    /// In a tunnel: our sending side is shut once everything has gone out.
+    var shutsAfterFlush = false
+    /// In a tunnel: the consumer knows that the client sends nothing more.
+    var isEndTold = false
 
     init(limits: HeadLimits) { parser = RequestParser(limits: limits) }
 
@@ -81,6 +85,8 @@ final class RequestState {
         replyFraming = .none
         isReplyPaused = false
         isBodyPaused = false
+        shutsAfterFlush = false
+        isEndTold = false
     }
 
     func appendInput(_ bytes: UnsafeRawBufferPointer) {

@@ -30,6 +30,7 @@ extension ClientConnection: ReplySink {
     func sendHead(status: UInt16, fields: FieldSection, framing: BodyFraming) {
         guard isExchangeOpen, let state, !state.isHeadSent else { return }
         state.isHeadSent = true
+        if status == 101 { return openTunnel(fields, state) }
         let hasBody = !state.isHead && status != 204 && status != 304 && status >= 200
         state.replyFraming = hasBody ? replyFraming(framing, state) : .none
         state.willClose = closesAfterReply(state)
@@ -83,6 +84,7 @@ extension ClientConnection: ReplySink {
         if case .length(let remaining) = state.replyFraming, remaining > 0 { return abort() }
         if state.replyFraming == .chunked { state.out.append(ChunkedEncoder.lastChunk.rawBytes) }
         state.isReplyPaused = false
+        if phase == .tunnel { state.lingers = true }
         let isRequestComplete = phase == .replying || (state.framing != .chunked && state.bodyRemaining == 0)
         endExchange()
         if !isRequestComplete, !state.willClose, canDiscardRest(state) {
@@ -162,7 +164,7 @@ extension ClientConnection: ReplySink {
     }
 
     /// Appends the fields that are not the sink's to say.
-    private func appendEndToEnd(
+    func appendEndToEnd(
         _ fields: FieldSection, keepsLength: Bool, to out: inout [UInt8]
     ) -> (hasDate: Bool, hasLength: Bool) {
         var hasDate = false

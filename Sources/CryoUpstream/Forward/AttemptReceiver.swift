@@ -8,6 +8,8 @@ package import CryoPipeline
 package protocol AttemptReceiver: AnyObject {
     func attemptReceivedHead(_ id: AttemptID, _ head: ResponseHead, framing: BodyFraming)
     func attemptReceivedBody(_ id: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Flow
+    /// The upstream's side of a tunnel has ended. Bytes of the client are still taken.
+    func attemptReceivedTunnelEnd(_ id: AttemptID)
     func attemptEnded(_ id: AttemptID, _ timing: AttemptTiming)
     func attemptFailed(_ id: AttemptID, _ error: ForwardError, _ timing: AttemptTiming)
     /// Copies; may be called while libcurl runs.

@@ -22,6 +22,9 @@ package final class CurlForwarder: Endpoint, Forwarder {
     var sockets = CurlSocketTable()
     private var profiles: [UpstreamProfile] = []
     var transfers: [CurlTransfer?] = []
+    var tunnels = CurlTunnelTable()
+    /// For tunnels; its bytes are used up before the next receive.
+    let receiveBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: UpstreamProfile.receiveBytes, alignment: 64)
     private var generations: [UInt32] = []
     private var freeSlots: [UInt32] = []
     private var idleCount = 0
@@ -57,13 +60,15 @@ package final class CurlForwarder: Endpoint, Forwarder {
         }
     }
 
+    deinit { receiveBuffer.deallocate() }
+
     // SAFETY: libcurl hands back the pointer `init` gave it, and the forwarder lives as long as its multi.
     static func from(_ context: UnsafeMutableRawPointer) -> CurlForwarder {
         Unmanaged<CurlForwarder>.fromOpaque(context).takeUnretainedValue()
     }
 
     /// Attempts not yet ended.
-    package var openAttempts: Int { transfers.count - freeSlots.count - idleCount }
+    package var openAttempts: Int { transfers.count - freeSlots.count - idleCount + tunnels.count }
 
     /// Drops every attempt silently and closes every connection. Nothing may be begun afterwards.
     package func close() {
@@ -72,6 +77,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
             if transfer.isAdded { curl_multi_remove_handle(multi, transfer.easy) }
             transfer.isAdded = false
         }
+        for tunnel in tunnels.all { close(tunnel) }
         touched.removeAll()
         pending.removeAll()
         // A profile and its idle transfers hold each other.
@@ -94,6 +100,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
     }
 
     package func begin(_ request: AttemptRequest, receiver: any AttemptReceiver) -> AttemptID {
+        if request.isUpgrade { return beginTunnel(request, receiver: receiver) }
         let transfer = takeTransfer(for: request.upstream)
         if !transfer.prepare(request, for: receiver) {
             transfer.result = CURLE_OUT_OF_MEMORY
@@ -107,6 +114,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
     }
 
     package func cancel(_ attempt: AttemptID) {
+        if let tunnel = tunnels.find(attempt) { return tunnel.cancel() }
         guard let transfer = find(attempt) else { return }
         transfer.receiver = nil
         if transfer.isDelivering || transfer.isPostponed { return }
@@ -114,12 +122,14 @@ package final class CurlForwarder: Endpoint, Forwarder {
     }
 
     package func resumeResponse(_ attempt: AttemptID) {
+        if let tunnel = tunnels.find(attempt) { return tunnel.resume() }
         guard let transfer = find(attempt) else { return }
         transfer.isFlowPaused = false
         touchLater(transfer)
     }
 
     package func requestBodyReady(_ attempt: AttemptID) {
+        if let tunnel = tunnels.find(attempt) { return tunnel.clientBytesReady() }
         guard let transfer = find(attempt) else { return }
         transfer.wantsSend = true
         touchLater(transfer)
@@ -174,22 +184,30 @@ package final class CurlForwarder: Endpoint, Forwarder {
     }
 
     private func add(_ transfer: CurlTransfer) {
-        isInLibcurl = true
-        let code = curl_multi_add_handle(multi, transfer.easy)
-        isInLibcurl = false
-        transfer.isAdded = code == CURLM_OK
-        if code != CURLM_OK {
+        transfer.isAdded = addHandle(transfer.easy)
+        if !transfer.isAdded {
             transfer.result = CURLE_FAILED_INIT
             touchLater(transfer)
         }
     }
 
+    func addHandle(_ easy: UnsafeMutableRawPointer?) -> Bool {
+        isInLibcurl = true
+        let code = curl_multi_add_handle(multi, easy)
+        isInLibcurl = false
+        return code == CURLM_OK
+    }
+
+    func removeHandle(_ easy: UnsafeMutableRawPointer?) {
+        isInLibcurl = true
+        curl_multi_remove_handle(multi, easy)
+        isInLibcurl = false
+    }
+
     /// Takes the transfer out of libcurl (which closes a connection in the middle of a response) and keeps it for reuse.
     func release(_ transfer: CurlTransfer) {
         if transfer.isAdded {
-            isInLibcurl = true
-            curl_multi_remove_handle(multi, transfer.easy)
-            isInLibcurl = false
+            removeHandle(transfer.easy)
             transfer.isAdded = false
         }
         let slot = Int(transfer.id.slot)
@@ -271,7 +289,10 @@ package final class CurlForwarder: Endpoint, Forwarder {
             guard message.pointee.msg == CURLMSG_DONE else { continue }
             var context: UnsafeMutableRawPointer?
             cryo_easy_info_pointer(message.pointee.easy_handle, CURLINFO_PRIVATE, &context)
-            guard let context else { continue }
+            guard let context else {
+                tunnelConnected(message.pointee.easy_handle, cryo_message_result(message))
+                continue
+            }
             let transfer = CurlTransfer.from(context)
             transfer.result = cryo_message_result(message)
             touch(transfer)

@@ -16,6 +16,8 @@ final class CurlSocket: Endpoint {
     private var wanted: UInt32 = 0
     private var armed: UInt32 = 0
     private var isWatched = false
+    /// Uses the connection itself since libcurl has made it; libcurl's wishes count no more.
+    private var tunnel: CurlTunnel?
 
     init(_ descriptor: Int32, isOurs: Bool, forwarder: CurlForwarder) {
         self.forwarder = forwarder
@@ -26,6 +28,7 @@ final class CurlSocket: Endpoint {
 
     /// libcurl wants these events from now on; 0 for none.
     func want(_ events: UInt32) {
+        guard tunnel == nil else { return }
         wanted = events
         if events & ~armed != 0 { arm(events) }
     }
@@ -37,6 +40,11 @@ final class CurlSocket: Endpoint {
         armed = 0
     }
 
+    func handOver(to tunnel: CurlTunnel) {
+        self.tunnel = tunnel
+        arm(EventMask.readable | EventMask.writable | EventMask.peerClosed | EventMask.edge)
+    }
+
     private func arm(_ events: UInt32) {
         armed = events
         if isWatched, worker.rewatch(descriptor, events, for: self) { return }
@@ -44,6 +52,7 @@ final class CurlSocket: Endpoint {
     }
 
     override func ready(_ events: UInt32) {
+        if let tunnel { return tunnel.ready(events) }
         // An idle pooled connection that its peer closed: heard of once, not again and again. libcurl finds it dead before use.
         guard wanted != 0 else { return arm(EventMask.edge) }
         guard events & (wanted | EventMask.error | EventMask.hangUp) != 0 else { return arm(wanted) }

@@ -1,0 +1,312 @@
+// One attempt that asks for an upgrade: a connection made by libcurl (CURLOPT_CONNECT_ONLY) with our own HTTP/1.1 on it, and after
+// a 101 the bytes of the tunnel.
+// Domain: worker
+
+import CCurl
+import CryoHTTP
+import CryoIO
+import CryoPipeline
+
+/// Not pooled: the connection ends with the attempt. The handle stays in the multi, else libcurl would lose its connection.
+///
+/// The socket is watched edge-triggered under its CurlSocket, which passes the events on. TLS may hold decrypted bytes while the socket
+/// is not readable, so everything is received until libcurl says CURLE_AGAIN. A reader that says `.pause` stops receiving; at most one
+/// receive (64 KiB) waits here, and at most `sendBytesMax` on the way up.
+final class CurlTunnel: Endpoint {
+    /// Client bytes taken at once; also the size of a TLS record.
+    static let sendBytesMax = 16_384
+    /// Receives and sends before other connections get their turn.
+    static let roundsMax = 16
+
+    enum Phase {
+        /// libcurl makes the connection. Then `head`.
+        case connecting
+        /// The request is going out, the response head is coming. Then `body`, `tunnel`.
+        case head
+        /// An answer other than 101, with that framing. Stays.
+        case body
+        /// Bytes pass both ways. Stays.
+        case tunnel
+    }
+
+    enum Outcome { case ended, failed(ForwardError) }
+
+    // SAFETY: the forwarder closes its tunnels before it goes.
+    unowned(unsafe) let forwarder: CurlForwarder
+    let easy: UnsafeMutableRawPointer?
+    let attempt: AttemptID
+    private let isTLS: Bool
+    private let startedAt: UInt64
+    var receiver: (any AttemptReceiver)?
+    var isAdded = false
+    var isClosed = false
+
+    var phase = Phase.connecting
+    var outcome: Outcome?
+    var isPaused = false
+    private var descriptor: Int32 = -1
+    private var canRead = true
+    private var canWrite = true
+    private var isPumping = false
+    private var isSendEnded = false
+    private var isReceiveEnded = false
+    private var hasClientBytes = true
+    private var firstByteAt: UInt64 = 0
+
+    /// What is going out. libcurl must be given the same bytes again after CURLE_AGAIN, so they stay where they are.
+    private let out: UnsafeMutableRawBufferPointer
+    private var outRange: Range<Int>
+
+    // The response, taken apart in CurlTunnel+Response.
+    var assembler = ResponseAssembler(limits: HeadLimits(fieldBytesMax: 65_536, headBytesMax: 262_144, fieldsMax: 512))
+    var line: [UInt8] = []
+    var framing = BodyFraming.none
+    var remaining: UInt64 = 0
+    var decoder = ChunkedDecoder()
+    private var kept: [UInt8] = []
+
+    init(_ request: AttemptRequest, attempt: AttemptID, receiver: any AttemptReceiver, forwarder: CurlForwarder) {
+        self.forwarder = forwarder
+        self.attempt = attempt
+        self.receiver = receiver
+        isTLS = request.upstream.url.isTLS
+        startedAt = forwarder.worker.nanoseconds
+        let head = Self.requestHead(request)
+        out = .allocate(byteCount: max(head.count, Self.sendBytesMax), alignment: 16)
+        out.copyBytes(from: head)
+        outRange = 0..<head.count
+        easy = curl_easy_init()
+        super.init(worker: forwarder.worker)
+        UpstreamProfile(request.upstream).configure(easy)
+        // An upstream that speaks HTTP/2 must not be offered it: there is no upgrade in it, and libcurl has no bytes to give then.
+        cryo_easy_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        cryo_easy_long(easy, CURLOPT_CONNECT_ONLY, 1)
+        cryo_easy_long(easy, CURLOPT_FRESH_CONNECT, 1)
+        forwarder.installSocketCallbacks(easy)
+    }
+
+    deinit {
+        curl_easy_cleanup(easy)
+        out.deallocate()
+    }
+
+    private static func requestHead(_ request: AttemptRequest) -> [UInt8] {
+        let version: StaticString = " HTTP/1.1\r\n"
+        var head = request.method
+        head.append(0x20)
+        head.append(contentsOf: request.target)
+        head.append(contentsOf: version.rawBytes)
+        head.appendFields(request.fields)
+        head.appendField(name: "Connection", value: "Upgrade")
+        head.appendField(name: "Upgrade", value: "websocket")
+        head.appendLineEnd()
+        return head
+    }
+
+    // MARK: From the forwarder
+
+    /// libcurl has connected, or not.
+    func connected(_ result: CURLcode) {
+        guard phase == .connecting, receiver != nil, outcome == nil else { return }
+        if result != CURLE_OK {
+            outcome = .failed(connectError(result))
+        } else if let descriptor = forwarder.takeSocket(of: easy, for: self) {
+            self.descriptor = descriptor
+            phase = .head
+        } else {
+            outcome = .failed(.reset)
+        }
+        worker.afterBatch(self)
+    }
+
+    func cancel() {
+        receiver = nil
+        worker.afterBatch(self)
+    }
+
+    func resume() {
+        isPaused = false
+        worker.afterBatch(self)
+    }
+
+    func clientBytesReady() {
+        hasClientBytes = true
+        worker.afterBatch(self)
+    }
+
+    // MARK: Events
+
+    override func ready(_ events: UInt32) {
+        if events & EventMask.writable != 0 { canWrite = true }
+        if events & (EventMask.readable | EventMask.peerClosed | EventMask.hangUp | EventMask.error) != 0 { canRead = true }
+        pump()
+    }
+
+    override func deadlineReached(_ nanoseconds: UInt64) { pump() }
+
+    override func batchEnded() {
+        if isClosed { return }
+        if receiver == nil { return forwarder.close(self) }
+        if !isAdded, outcome == nil { return forwarder.connect(self) }
+        pump()
+    }
+
+    /// Moves bytes both ways as far as both sides take them, then tells how the attempt ended if it has.
+    private func pump() {
+        guard !isPumping, !isClosed else { return }
+        isPumping = true
+        var rounds = 0
+        while receiver != nil, outcome == nil, phase != .connecting {
+            if rounds == Self.roundsMax {
+                wake(at: worker.nanoseconds + 1)
+                break
+            }
+            rounds += 1
+            let hasSent = send()
+            let hasReceived = receive()
+            if !hasSent, !hasReceived { break }
+        }
+        isPumping = false
+        conclude()
+    }
+
+    private func conclude() {
+        guard let receiver else { return forwarder.close(self) }
+        guard let outcome, !isPaused else { return }
+        // The sending side may have ended the tunnel while bytes for the client were waiting here.
+        if !kept.isEmpty {
+            let bytes = kept
+            kept = []
+            bytes.withUnsafeBytes { deliver($0) }
+            if isPaused { return }
+        }
+        let timing = timing
+        forwarder.close(self)
+        switch outcome {
+        case .ended: receiver.attemptEnded(attempt, timing)
+        case .failed(let error): receiver.attemptFailed(attempt, error, timing)
+        }
+    }
+
+    // MARK: Sending
+
+    /// True when something has moved.
+    private func send() -> Bool {
+        guard canWrite, !isSendEnded, !outRange.isEmpty || takeClientBytes() else { return false }
+        var count = 0
+        switch curl_easy_send(easy, out.baseAddress.map { $0 + outRange.lowerBound }, outRange.count, &count) {
+        case CURLE_OK where count > 0:
+            outRange = outRange.lowerBound + count..<outRange.upperBound
+            return true
+        case CURLE_OK, CURLE_AGAIN:
+            canWrite = false
+            return false
+        default:
+            // The upstream takes nothing more. Whether it has said why is for the receiving side to find out.
+            isSendEnded = true
+            canRead = true
+            if isReceiveEnded { outcome = .ended }
+            return true
+        }
+    }
+
+    private func takeClientBytes() -> Bool {
+        guard phase == .tunnel, hasClientBytes, let receiver else { return false }
+        let room = UnsafeMutableRawBufferPointer(rebasing: out[..<Self.sendBytesMax])
+        switch receiver.readRequestBody(attempt, into: room) {
+        case .bytes(let count) where count > 0:
+            outRange = 0..<count
+            return true
+        case .wait, .bytes: hasClientBytes = false
+        case .end: endSending()
+        case .failed: outcome = .failed(.requestBodyFailed)
+        }
+        return false
+    }
+
+    /// The client's end goes on behind its last byte. TLS can't be ended one way through libcurl: there the tunnel ends.
+    private func endSending() {
+        isSendEnded = true
+        if isTLS || isReceiveEnded { outcome = .ended } else { Socket.shutdownWrite(descriptor) }
+    }
+
+    // MARK: Receiving
+
+    private func receive() -> Bool {
+        guard !isPaused, outcome == nil, receiver != nil else { return false }
+        if !kept.isEmpty {
+            let bytes = kept
+            kept = []
+            bytes.withUnsafeBytes { take($0) }
+            return true
+        }
+        guard canRead, !isReceiveEnded else { return false }
+        var count = 0
+        let buffer = forwarder.receiveBuffer
+        switch curl_easy_recv(easy, buffer.baseAddress, buffer.count, &count) {
+        case CURLE_OK where count > 0:
+            if firstByteAt == 0 { firstByteAt = worker.nanoseconds }
+            take(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
+            return true
+        case CURLE_OK:
+            isReceiveEnded = true
+            endOfBytes()
+            return true
+        case CURLE_AGAIN:
+            canRead = false
+            return false
+        default:
+            isReceiveEnded = true
+            outcome = .failed(phase == .head ? .reset : .truncated)
+            return false
+        }
+    }
+
+    private func take(_ bytes: UnsafeRawBufferPointer) {
+        var used = 0
+        while used < bytes.count, receiver != nil, outcome == nil {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[used...])
+            if isPaused {
+                kept.append(contentsOf: rest)
+                return
+            }
+            used += takeResponse(rest)
+        }
+    }
+
+    private func endOfBytes() {
+        switch phase {
+        case .connecting, .head: outcome = .failed(firstByteAt == 0 ? .emptyResponse : .reset)
+        case .body: outcome = framing == .untilClose ? .ended : .failed(.truncated)
+        case .tunnel where isSendEnded: outcome = .ended
+        case .tunnel: receiver?.attemptReceivedTunnelEnd(attempt)
+        }
+    }
+
+    // MARK: What libcurl knows
+
+    private func connectError(_ result: CURLcode) -> ForwardError {
+        var context = CurlOutcomeContext()
+        context.isResolved = microseconds(CURLINFO_NAMELOOKUP_TIME_T) > 0
+        var number = 0
+        cryo_easy_info_long(easy, CURLINFO_OS_ERRNO, &number)
+        context.systemError = Int32(truncatingIfNeeded: number)
+        return ForwardError(result, context)
+    }
+
+    private var timing: AttemptTiming {
+        var timing = AttemptTiming()
+        timing.dns = microseconds(CURLINFO_NAMELOOKUP_TIME_T)
+        timing.connect = microseconds(CURLINFO_CONNECT_TIME_T)
+        timing.tls = microseconds(CURLINFO_APPCONNECT_TIME_T)
+        timing.firstByte = firstByteAt == 0 ? 0 : UInt32(clamping: (firstByteAt - startedAt) / 1_000)
+        timing.total = UInt32(clamping: (worker.nanoseconds - startedAt) / 1_000)
+        return timing
+    }
+
+    private func microseconds(_ name: CURLINFO) -> UInt32 {
+        var value: curl_off_t = 0
+        cryo_easy_info_offset(easy, name, &value)
+        return UInt32(clamping: value)
+    }
+}
