@@ -9,7 +9,7 @@ import websockets
 
 from client import Client, get
 from failures import assert_failure
-from gateway import ENVELOPE, configuration, merged
+from gateway import ENVELOPE, configuration
 from waiting import wait_until
 from websocket_server import WebSocketServer
 
@@ -127,6 +127,21 @@ def test_a_refused_token_is_refreshed_and_the_handshake_repeated(gateway, serve,
     record, = gw.wait_audit(1)
     assert [attempt["status"] for attempt in record["attempts"]] == [401, 101]
     assert record["steps"]["refresh"] == "led" and record["status"] == 101
+
+
+def test_without_a_token_the_handshake_waits_for_a_refresh(gateway, serve, endpoint):
+    server = serve(token=lambda: endpoint.access)
+    token = endpoint.configuration()
+    del token["initial"]["token"]
+    gw = gateway(configuration(server, route={"token": "app"}, tokens={"app": token}), endpoint=endpoint)
+
+    async def run():
+        async with connect(gw) as client:
+            await client.send("hello")
+            assert await client.recv() == "hello"
+    asyncio.run(run())
+    assert len(server.handshakes) == 1 and len(endpoint.calls) == 1
+    assert [attempt["status"] for attempt in gw.wait_audit(1)[0]["attempts"]] == [101]
 
 
 ASKING = [("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"),

@@ -4,14 +4,13 @@ frees the upstream, a drain ends at its deadline; a 101 nobody asked for, or tha
 
 import socket
 import struct
+import threading
 
 import pytest
 
-from client import get
-from failures import assert_failure
-from gateway import configuration, merged
+from gateway import configuration
 from waiting import wait_until
-from websocket_server import SWITCHING, RawTunnelServer, ask, read_all, read_head
+from websocket_server import ASKING, SWITCHING, RawTunnelServer, ask, read_all, read_head
 
 BUFFERED_BYTES_MAX = 24 << 20
 
@@ -61,7 +60,6 @@ def test_the_upstream_s_end_goes_on_and_the_client_may_still_speak(gateway, serv
 
 def test_bytes_behind_both_heads_belong_to_the_tunnel(gateway, server):
     gw = gateway(configuration(server))
-    from websocket_server import ASKING
     client = ask(gw.port, request=ASKING + b"GET /early HTTP/1.1\r\n\r\n")
     upstream, head = server.accept(SWITCHING + b"HTTP/1.1 200 OK\r\n\r\n")
     assert b"GET /early" not in head
@@ -162,6 +160,71 @@ def test_a_slow_reader_stops_the_other_side(gateway, server, direction):
     assert read_all(sender) == b""
     record, = gw.wait_audit(1)
     assert record["request_bytes" if direction == "up" else "response_bytes"] == sent and record["steps"]["reply"] == "sent"
+
+
+@pytest.fixture
+def secure(leaf, authority):
+    made = RawTunnelServer(tls=leaf)
+    made.authority = authority
+    yield made
+    made.stop()
+
+
+def secured(server):
+    return configuration(server, upstreams={"api": {"tls": {"ca": server.authority.certificate}}})
+
+
+def test_a_large_transfer_through_tls_stops_for_a_slow_client_and_arrives_whole(gateway, secure):
+    gw = gateway(secured(secure))
+    client, upstream = open_tunnel(gw, secure, receive_buffer=65536)
+    block = bytes(range(256)) * 1024
+    before = gw.rss()
+    gw.reset_peak_rss()
+    sending = threading.Thread(target=lambda: [upstream.sendall(block) for _ in range(128)], daemon=True)
+    sending.start()
+    sending.join(0.5)
+    assert sending.is_alive(), "nobody stopped the upstream"
+    assert gw.peak_rss() - before < 8 << 20
+    received = 0
+    while received < 128 * len(block):
+        piece = client.recv(65536)
+        start = received % len(block)
+        assert piece and (block + block)[start:start + len(piece)] == piece
+        received += len(piece)
+    sending.join(10)
+    # And the other way, in pieces that are no whole records.
+    taking = []
+    reading = threading.Thread(target=lambda: taking.append(read_count(upstream, 64 * len(block))), daemon=True)
+    reading.start()
+    for _ in range(64):
+        client.sendall(block)
+    reading.join(20)
+    assert taking == [block * 64]
+    client.close()
+    assert upstream.recv(1) == b""
+    record, = gw.wait_audit(1)
+    assert (record["request_bytes"], record["response_bytes"]) == (64 * len(block), 128 * len(block))
+    assert record["steps"]["reply"] == "sent"
+
+
+def read_count(connection, count):
+    data = bytearray()
+    while len(data) < count:
+        piece = connection.recv(65536)
+        assert piece
+        data += piece
+    return bytes(data)
+
+
+def test_the_end_of_a_tls_upstream_goes_on(gateway, secure):
+    gw = gateway(secured(secure))
+    client, upstream = open_tunnel(gw, secure)
+    upstream.sendall(b"last words")
+    upstream.close()
+    assert read_all(client) == b"last words"
+    client.close()
+    record, = gw.wait_audit(1)
+    assert (record["status"], record["response_bytes"], record["steps"]["reply"]) == (101, 10, "sent")
 
 
 def test_a_drain_ends_tunnels_at_its_deadline(gateway, server):

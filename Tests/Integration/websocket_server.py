@@ -86,18 +86,26 @@ async def echo(opened):
 class RawTunnelServer:
     """Accepts one connection at a time and answers its head with a 101; the test has the socket."""
 
-    def __init__(self, receive_buffer=None):
+    def __init__(self, receive_buffer=None, tls=None):
         self.listener = socket.socket()
         if receive_buffer:
             self.listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.listener.bind(("127.0.0.1", 0))
         self.listener.listen(8)
-        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.port = self.listener.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.context = None
+        if tls:
+            self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            self.context.load_cert_chain(*tls)
+            self.url = f"https://localhost:{self.port}"
 
     def accept(self, answer=SWITCHING):
         self.listener.settimeout(10)
         connection, _ = self.listener.accept()
         connection.settimeout(10)
+        if self.context:
+            connection = self.context.wrap_socket(connection, server_side=True)
         head = b""
         while not head.endswith(b"\r\n\r\n"):
             piece = connection.recv(65536)

@@ -50,7 +50,7 @@ package protocol RequestConsumer: AnyObject {
     /// Body bytes, decoded from their framing, valid during the call only. `.pause` stops the connection from reading until
     /// the sink's `resumeRequestBody`; the bytes of this call are taken in any case.
     func receiveBody(_ bytes: UnsafeRawBufferPointer) -> Flow
-    /// The body is complete. Also called for requests without a body.
+    /// The body is complete. Also called for requests without a body; after a 101 once more, when the client has shut its side.
     func receiveBodyEnd()
     /// The body can't be completed: its framing is broken, it exceeds the limit or it came too slowly. If no head has been
     /// sent the consumer replies with that failure; the connection closes after the reply in any case.

@@ -11,6 +11,8 @@ struct CurlTunnelTable {
     private var tunnels: [CurlTunnel?] = []
     private var generations: [UInt32] = []
     private var free: [UInt32] = []
+    /// Those libcurl is still connecting, by their handle.
+    private var connecting: [UnsafeMutableRawPointer: CurlTunnel] = [:]
 
     var count: Int { tunnels.count - free.count }
     var all: [CurlTunnel] { tunnels.compactMap { $0 } }
@@ -36,7 +38,16 @@ struct CurlTunnelTable {
         return tunnels[slot]
     }
 
+    mutating func noteConnecting(_ tunnel: CurlTunnel) {
+        if let easy = tunnel.easy { connecting[easy] = tunnel }
+    }
+
+    mutating func takeConnected(_ easy: UnsafeMutableRawPointer?) -> CurlTunnel? {
+        easy.flatMap { connecting.removeValue(forKey: $0) }
+    }
+
     mutating func remove(_ tunnel: CurlTunnel) {
+        _ = takeConnected(tunnel.easy)
         let slot = tunnel.attempt.slot & ~Self.mark
         guard Int(slot) < tunnels.count, tunnels[Int(slot)] === tunnel else { return }
         tunnels[Int(slot)] = nil
@@ -55,7 +66,9 @@ extension CurlForwarder {
     }
 
     func connect(_ tunnel: CurlTunnel) {
-        if addHandle(tunnel.easy) { tunnel.isAdded = true } else { tunnel.connected(CURLE_FAILED_INIT) }
+        guard addHandle(tunnel.easy) else { return tunnel.connected(CURLE_FAILED_INIT) }
+        tunnel.isAdded = true
+        tunnels.noteConnecting(tunnel)
     }
 
     /// Takes the handle out of libcurl, which closes its connection.
@@ -71,7 +84,7 @@ extension CurlForwarder {
 
     /// A handle of ours that is no transfer's has finished connecting.
     func tunnelConnected(_ easy: UnsafeMutableRawPointer?, _ result: CURLcode) {
-        for tunnel in tunnels.all where tunnel.easy == easy { return tunnel.connected(result) }
+        tunnels.takeConnected(easy)?.connected(result)
     }
 
     /// The connection libcurl made: from now on its events are the tunnel's.
