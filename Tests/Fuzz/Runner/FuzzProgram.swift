@@ -13,6 +13,7 @@ private enum Chosen {
     }()
 }
 
+/// 0 keeps the input; a broken property ends the program, which makes the input a finding.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func runOneInput(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     if let complaint = Chosen.target.complaint(about: UnsafeRawBufferPointer(start: data, count: data == nil ? 0 : count)) {
