@@ -4,6 +4,9 @@
 
 import PackageDescription
 
+/// The libFuzzer program exists only when asked for: it links with `--sanitize fuzzer` alone.
+let isFuzzing = Context.environment["CRYONET_FUZZ"] == "1"
+
 let strict: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),
@@ -76,7 +79,20 @@ let package = Package(
         tests("CryoConfigTests", ["CryoConfig", "CryoPipeline", "CryoJSON"]),
         tests("CryoNetTests", ["CryoNet", "CryoSync"]),
         tests("HygieneTests", []),
+
+        // The fuzz entries are ordinary functions: the corpora run through them here, libFuzzer through them in scripts/fuzz.
+        .target(
+            name: "CryoFuzz", dependencies: ["CryoHTTP", "CryoJSON", "CryoPipeline", "CryoConfig"], path: "Tests/Fuzz/Entries",
+            swiftSettings: strict),
+        tests("CryoFuzzCorpusTests", ["CryoFuzz"]),
     ],
     swiftLanguageModes: [.v6],
     cxxLanguageStandard: .cxx17
 )
+
+if isFuzzing {
+    package.targets += [
+        .executableTarget(
+            name: "cryonet-fuzz", dependencies: ["CryoFuzz"], path: "Tests/Fuzz/Runner", swiftSettings: strict)
+    ]
+}

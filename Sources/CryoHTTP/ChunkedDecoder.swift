@@ -47,7 +47,20 @@ package struct ChunkedDecoder: Sendable {
         case failed
     }
 
+    /// Where in a chunk extension the next byte stands; each case lists what may follow it.
+    private enum ExtensionPart {
+        /// After a semicolon: blanks, then `rest`. A line end here is an extension without a name, which RFC 9112 §7.1.1 has not.
+        case beforeName
+        /// Then `beforeName` or `quoted`, or the line's end.
+        case rest
+        /// Then `quotedPair` or `rest`. A line end here is a quote without an end.
+        case quoted
+        /// Then `quoted`.
+        case quotedPair
+    }
+
     private var phase = Phase.sizeStart
+    private var extensionPart = ExtensionPart.rest
     private var remaining: UInt64 = 0
     private var digits = 0
     private var extensionBytes = 0
@@ -123,6 +136,7 @@ package struct ChunkedDecoder: Sendable {
             phase = .sizeLineFeed
         } else if byte == 0x3B {
             phase = .sizeExtension
+            extensionPart = .rest
             takeExtensionByte(byte)
         } else {
             fail("chunk size is not hexadecimal")
@@ -131,6 +145,7 @@ package struct ChunkedDecoder: Sendable {
 
     private mutating func takeExtensionByte(_ byte: UInt8) {
         if byte == 0x0D {
+            if extensionPart != .rest { return fail("unfinished chunk extension") }
             phase = .sizeLineFeed
             return
         }
@@ -138,7 +153,16 @@ package struct ChunkedDecoder: Sendable {
         extensionBytes += 1
         extensionsTotalBytes += 1
         if extensionBytes > Self.extensionBytesMax { return fail("chunk extension is too long") }
-        if extensionsTotalBytes > Self.extensionsTotalBytesMax { fail("too many bytes in chunk extensions") }
+        if extensionsTotalBytes > Self.extensionsTotalBytesMax { return fail("too many bytes in chunk extensions") }
+        switch extensionPart {
+        case .beforeName:
+            if byte == 0x20 || byte == 0x09 { return }
+            if !isTokenByte(byte) { return fail("chunk extension without a name") }
+            extensionPart = .rest
+        case .rest: extensionPart = byte == 0x3B ? .beforeName : byte == 0x22 ? .quoted : .rest
+        case .quoted: extensionPart = byte == 0x22 ? .rest : byte == 0x5C ? .quotedPair : .quoted
+        case .quotedPair: extensionPart = .quoted
+        }
     }
 
     private mutating func takeTrailer(_ byte: UInt8) {

@@ -77,7 +77,8 @@ enum LineScan {
     case incomplete(resumeAt: Int)
     /// The line is `..<end`, the next one starts at `next`.
     case line(end: Int, next: Int)
-    case malformed(StaticString)
+    /// The byte at `at` cannot stand in a line.
+    case malformed(StaticString, at: Int)
 }
 
 /// Finds CRLF from `start`. A bare CR, a bare LF, NUL and any other control is malformed as soon as it is seen (RFC 9112 §2.2).
@@ -87,10 +88,10 @@ func scanLine(_ bytes: UnsafeRawBufferPointer, from start: Int) -> LineScan {
     switch bytes[at] {
     case 0x0D:
         guard at + 1 < bytes.count else { return .incomplete(resumeAt: at) }
-        return bytes[at + 1] == 0x0A ? .line(end: at, next: at + 2) : .malformed("bare carriage return")
-    case 0x0A: return .malformed("line ends without a carriage return")
-    case 0x00: return .malformed("nul byte in the head")
-    default: return .malformed("control character in the head")
+        return bytes[at + 1] == 0x0A ? .line(end: at, next: at + 2) : .malformed("bare carriage return", at: at)
+    case 0x0A: return .malformed("line ends without a carriage return", at: at)
+    case 0x00: return .malformed("nul byte in the head", at: at)
+    default: return .malformed("control character in the head", at: at)
     }
 }
 

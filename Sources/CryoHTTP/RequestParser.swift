@@ -91,12 +91,14 @@ package struct RequestParser: Sendable {
             switch scanLine(input, from: scanned) {
             case .incomplete(let resumeAt):
                 scanned = resumeAt
-                try checkBounds(input, lineEnd: resumeAt, isWhole: false)
+                try checkBounds(input, lineEnd: resumeAt)
                 return nil
-            case .malformed(let reason):
+            case .malformed(let reason, let at):
+                // What comes first is told, however the bytes arrived.
+                try checkBounds(input, lineEnd: at)
                 throw RequestRefusal(reason)
             case .line(let end, let next):
-                try checkBounds(input, lineEnd: end, isWhole: true)
+                try checkBounds(input, lineEnd: end)
                 let line = lineStart..<end
                 scanned = next
                 lineStart = next
@@ -125,7 +127,6 @@ package struct RequestParser: Sendable {
                 if emptyLines > Self.leadingEmptyLinesMax { throw RequestRefusal("too many empty lines before a request") }
                 return false
             }
-            if line.count > limits.headBytesMax { throw RequestRefusal(status: 414, "request target is too long") }
             requestLine = try parseRequestLine(UnsafeRawBufferPointer(rebasing: input[line]), targetBytesMax: limits.targetBytesMax)
             lines.reserveCapacity(16)
             return false
@@ -142,16 +143,15 @@ package struct RequestParser: Sendable {
         return false
     }
 
-    private func checkBounds(_ input: UnsafeRawBufferPointer, lineEnd: Int, isWhole: Bool) throws(RequestRefusal) {
+    private func checkBounds(_ input: UnsafeRawBufferPointer, lineEnd: Int) throws(RequestRefusal) {
         let length = lineEnd - lineStart
         if requestLine != nil {
             if length > limits.fieldBytesMax { throw RequestRefusal(status: 431, "field line is too long") }
             if lineEnd - headStart > limits.headBytesMax { throw RequestRefusal(status: 431, "request head is too large") }
-        } else if !isWhole, length > Self.methodBytesMax {
-            if length > limits.headBytesMax { throw RequestRefusal(status: 414, "request target is too long") }
+        } else if length > Self.methodBytesMax {
             let methodEnd = input[lineStart..<lineEnd].prefix(Self.methodBytesMax + 1).firstIndex(of: 0x20)
             guard let methodEnd else { throw RequestRefusal(status: 501, "method is too long") }
-            if lineEnd - methodEnd > limits.targetBytesMax + Self.requestLineOverhead {
+            if length > limits.headBytesMax || lineEnd - methodEnd > limits.targetBytesMax + Self.requestLineOverhead {
                 throw RequestRefusal(status: 414, "request target is too long")
             }
         }

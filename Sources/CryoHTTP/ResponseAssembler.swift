@@ -14,7 +14,8 @@ package enum ResponseLineResult: Sendable {
 }
 
 /// Takes one line per call, with its line end. Strict where a lax reading could change the message: names, controls, folding, status,
-/// framing fields. Lenient where it cannot: a missing reason phrase, a line end of LF alone (the library has split the lines already).
+/// framing fields. A line end of LF alone is refused although a recipient may take it (RFC 9112 §2.2): where an application lets a line
+/// feed into a value, that is how a field of somebody else's gets into the head. Lenient where it cannot: a missing reason phrase.
 package struct ResponseAssembler: Sendable {
     /// Interim heads before the final one.
     package static let informationalMax = 32
@@ -56,8 +57,10 @@ package struct ResponseAssembler: Sendable {
     package mutating func append(_ line: UnsafeRawBufferPointer) -> ResponseLineResult {
         var end = line.count
         if end > 0, line[end - 1] == 0x0A {
-            end -= 1
-            if end > 0, line[end - 1] == 0x0D { end -= 1 }
+            guard end > 1, line[end - 2] == 0x0D else {
+                return phase == .failed ? .malformed(failure) : fail("response line ends without a carriage return")
+            }
+            end -= 2
         }
         let text = UnsafeRawBufferPointer(rebasing: line[..<end])
         if phase == .failed { return .malformed(failure) }

@@ -29,7 +29,7 @@ package enum EncodedSlashRule: Sendable, Equatable {
 /// Checks a path (without query) and makes the copy for matching if there is any percent-encoding.
 ///
 /// The path is forwarded byte for byte, so everything that a later server might resolve, decode or strip into a different path is refused:
-/// dot segments in any spelling (also `..;x`, which some servers read as `..`), encoded or raw backslashes, encoded slashes, encoded
+/// dot segments in any spelling (encoded twice; `..;x`, which some servers read as `..`), encoded or raw backslashes, encoded slashes, encoded
 /// controls, overlong UTF-8 for dot, slash and backslash, and broken percent-encoding. Repeated slashes pass, and are matched as written.
 package func routingPath(_ path: UnsafeRawBufferPointer, encodedSlash: EncodedSlashRule = .refused) -> RoutingPath {
     guard path.first == 0x2F else { return .refused("path does not begin with a slash") }
@@ -46,6 +46,7 @@ package func routingPath(_ path: UnsafeRawBufferPointer, encodedSlash: EncodedSl
     copy.reserveCapacity(path.count)
     copy.append(contentsOf: path[..<index])
     var previousEncoded: UInt8 = 0
+    var second = SecondDecoding()
     while index < path.count {
         var byte = path[index]
         let isEncoded = byte == 0x25
@@ -57,28 +58,15 @@ package func routingPath(_ path: UnsafeRawBufferPointer, encodedSlash: EncodedSl
             appendNormalized(byte, to: &copy)
             previousEncoded = byte
             index += 3
-            // `%252e`: a server that decodes twice sees a dot. Seen as what it would become, never as what it says now.
-            if byte == 0x25, let twice = encodedTwice(path, at: index) {
-                copy.append(contentsOf: path[index..<index + 2])
-                index += 2
-                byte = twice
-            }
         } else {
             if byte == 0x5C { return .refused("backslash in the path") }
             copy.append(byte)
             previousEncoded = 0
             index += 1
         }
-        if !watch.allows(byte) { return .refused("dot segment in the path") }
+        if !second.allows(byte, &watch) { return .refused("dot segment in the path") }
     }
-    return watch.allowsEnd ? .normalized(copy) : .refused("dot segment in the path")
-}
-
-/// The character that two hexadecimal digits after an encoded percent sign stand for, where it could make or end a dot segment.
-private func encodedTwice(_ path: UnsafeRawBufferPointer, at index: Int) -> UInt8? {
-    guard index + 1 < path.count, let high = hexadecimalValue(path[index]), let low = hexadecimalValue(path[index + 1]) else { return nil }
-    let byte = high << 4 | low
-    return byte == 0x2E || byte == 0x2F || byte == 0x5C ? byte : nil
+    return second.allowsEnd(watch) ? .normalized(copy) : .refused("dot segment in the path")
 }
 
 private func refusal(encoded byte: UInt8, after previous: UInt8, _ encodedSlash: EncodedSlashRule) -> StaticString? {
@@ -107,7 +95,58 @@ private func appendNormalized(_ byte: UInt8, to copy: inout [UInt8]) {
 @inline(__always)
 private func hexadecimalDigit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x37 + value }
 
-/// Sees decoded path bytes one by one and finds a segment that is `.` or `..`, with or without path parameters after it.
+/// Decodes a second time what was decoded once, and shows the watch the result: `%252e` and `%25%32%65` are dots to a server that decodes
+/// twice. Seen as what they would become, never as what they say now; what is no dot segment then is none before either.
+private struct SecondDecoding {
+    /// Each case lists what may follow it.
+    private enum State {
+        /// Then `percent`.
+        case plain
+        /// Then `digit`, `plain`, or itself.
+        case percent
+        /// Then `plain` or `percent`.
+        case digit(UInt8)
+    }
+    private var state = State.plain
+
+    /// False when this byte ends a dot segment.
+    mutating func allows(_ byte: UInt8, _ watch: inout DotSegmentWatch) -> Bool {
+        switch state {
+        case .plain: return takePlain(byte, &watch)
+        case .percent:
+            if let high = hexadecimalValue(byte) {
+                state = .digit(high)
+                return true
+            }
+            return watch.allows(0x25) && takePlain(byte, &watch)
+        case .digit(let high):
+            if let low = hexadecimalValue(byte) {
+                state = .plain
+                return watch.allows(high << 4 | low)
+            }
+            return watch.allows(0x25) && takePlain(byte, &watch)
+        }
+    }
+
+    /// False when the path ends in a dot segment.
+    func allowsEnd(_ watch: DotSegmentWatch) -> Bool {
+        // A percent sign that stands alone is data, so no segment of dots.
+        if case .plain = state { return watch.allowsEnd }
+        return true
+    }
+
+    private mutating func takePlain(_ byte: UInt8, _ watch: inout DotSegmentWatch) -> Bool {
+        if byte == 0x25 {
+            state = .percent
+            return true
+        }
+        state = .plain
+        return watch.allows(byte)
+    }
+}
+
+/// Sees decoded path bytes one by one and finds a segment that is `.` or `..`, with or without path parameters after it. A backslash
+/// separates too: some servers take it for a slash.
 private struct DotSegmentWatch {
     /// Dots seen in a segment of dots only; 3 when the segment is anything else or is decided; 0 at its start.
     private var dots = 0
@@ -115,7 +154,7 @@ private struct DotSegmentWatch {
     /// False when this byte ends a dot segment.
     mutating func allows(_ byte: UInt8) -> Bool {
         switch byte {
-        case 0x2F:
+        case 0x2F, 0x5C:
             let isAllowed = allowsEnd
             dots = 0
             return isAllowed

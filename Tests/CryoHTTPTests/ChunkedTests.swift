@@ -11,7 +11,8 @@ struct ChunkedTests {
         arguments: [
             ("5\r\nhello\r\n0\r\n\r\n", "hello", ""), ("A\r\n0123456789\r\nb\r\n0123456789a\r\n0\r\n\r\n", "01234567890123456789a", ""),
             ("0005\r\nhello\r\n000\r\n\r\n", "hello", ""), ("0\r\n\r\n", "", ""), ("5\r\nhello\r\n0\r\n\r\nGET /", "hello", "GET /"),
-            ("5;x=y\r\nhello\r\n0;z=\"a b\"\r\n\r\n", "hello", ""), ("5\r\nhello\r\n0\r\nX-T: 1\r\n\r\nJUNK", "hello", "JUNK"),
+            ("5;x=y\r\nhello\r\n0;z=\"a b\"\r\n\r\n", "hello", ""), ("1;a=\"b;\\\"c\" ; d\r\nx\r\n0\r\n\r\n", "x", ""),
+            ("5\r\nhello\r\n0\r\nX-T: 1\r\n\r\nJUNK", "hello", "JUNK"),
             ("0000000000000005\r\nhello\r\n0\r\n\r\n", "hello", ""),
         ])
     func allowed(input: String, body: String, rest: String) {
@@ -25,7 +26,8 @@ struct ChunkedTests {
             "10000000000000005\r\n", "00000000000000005\r\n", "ffffffffffffffff\r\n", "8000000000000000\r\n", "5\r\nhello\n0",
             "5\r\nhelloXX0",
             "5\r\nhello\rX", "5\r\nhello\r\n\r\n0", "0_5\r\n", "5;a\rb\r\n", "5;a\nb", "5\r\r;A\r\n", "5;\u{0}\r\n", "5;\u{7F}\r\n",
-            "5;\u{E9}\r\n", "G\r\n", ";x\r\n", "0\r\nX-T : 1\r\n\r\n", "0\r\n X: 1\r\n\r\n", "0\r\nX\r\n\r\n", "0\r\nX: a\u{0}\r\n\r\n",
+            "5;\u{E9}\r\n", "5;\r\n", "5; \r\n", "5;a;\r\n", "5;=a\r\n", "5;;a\r\n", "5;a=\"b\r\n", "5;a=\"b\\\r\n", "G\r\n", ";x\r\n",
+            "0\r\nX-T : 1\r\n\r\n", "0\r\n X: 1\r\n\r\n", "0\r\nX\r\n\r\n", "0\r\nX: a\u{0}\r\n\r\n",
             "0\r\nX: a\rb\r\n", "0\r\nX: 1\n\r\n", "0\r\nX: 1\r\n Y\r\n", "0\r\n\rX", "0\r\n\n", "0\r\n: x\r\n",
         ])
     func refused(input: String) {

@@ -150,4 +150,24 @@ struct RequestParserTests {
         #expect(outcome(request(repeated("X-A: 1\r\n", 127))) != .refused(431))
         #expect(outcome(request(repeated("X-A: 1\r\n", 128))) == .refused(431))
     }
+
+    @Test(
+        "what is wrong first is told, whole or byte by byte",
+        arguments: [
+            ("GET / HTTP/1.1\r\nA: \(repeated("b", 60))\u{0}\r\n\r\n", 431),
+            ("GET / HTTP/1.1\r\nA: b\u{0}\(repeated("b", 60))\r\n\r\n", 400),
+            ("GET /\(repeated("b", 60))\u{0} HTTP/1.1\r\n\r\n", 414), ("GET / HTTP/1.1\(repeated("b", 60))\r\n\r\n", 414),
+            ("GE\u{80}\(repeated("b", 60)) / HTTP/1.1\r\n\r\n", 501), ("GE\u{80} /\(repeated("b", 60)) HTTP/1.1\r\n\r\n", 414),
+        ] as [(String, UInt16)])
+    func firstFault(_ input: String, _ status: UInt16) {
+        let limits = HeadLimits(targetBytesMax: 32, fieldBytesMax: 48, headBytesMax: 160, fieldsMax: 4)
+        #expect(outcome(input, limits: limits) == .refused(status))
+        var parser = RequestParser(limits: limits)
+        let bytes = latin(input)
+        var got = Parsed.needsMore
+        for count in 1...bytes.count where got == .needsMore {
+            got = bytes.withUnsafeBytes { outcome(parser.parse(UnsafeRawBufferPointer(rebasing: $0[..<count]))) }
+        }
+        #expect(got == .refused(status))
+    }
 }

@@ -41,15 +41,21 @@ struct ResponseTests {
         #expect(assembler.minorVersion == nil && assembler.takeHead().status == 204)
     }
 
-    @Test("lines that end in LF alone are taken")
-    func lineFeed() {
+    @Test(
+        "a line that ends in LF alone is refused: a line feed in a value must not become a field",
+        arguments: [
+            ["HTTP/1.1 200 OK\n"], ["HTTP/1.1 200 OK\r\n", "X-A: b\n"], ["HTTP/1.1 200 OK\r\n", "\n"],
+            ["HTTP/1.1 200 OK\r\n", "\r\n", "X-T: 1\n"],
+        ])
+    func lineFeed(_ lines: [String]) {
         var assembler = ResponseAssembler()
-        _ = latin("HTTP/1.0 200 OK\n").withUnsafeBytes { assembler.append($0) }
-        guard case .head = latin("\n").withUnsafeBytes({ assembler.append($0) }) else {
-            Issue.record("no head")
+        for line in lines.dropLast() {
+            if case .malformed = latin(line).withUnsafeBytes({ assembler.append($0) }) { Issue.record("\(line) was refused") }
+        }
+        guard case .malformed = latin(lines.last ?? "").withUnsafeBytes({ assembler.append($0) }) else {
+            Issue.record("\(lines) was taken")
             return
         }
-        #expect(assembler.minorVersion == 0)
     }
 
     @Test(

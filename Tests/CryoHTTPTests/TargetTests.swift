@@ -88,6 +88,10 @@ struct TargetTests {
         arguments: [
             ("/%61dmin", "/admin"), ("/a%2Db", "/a-b"), ("/a%7eb", "/a~b"), ("/a%20b", "/a%20b"), ("/%e4%bd%a0", "/%E4%BD%A0"),
             ("/a%3bb", "/a%3Bb"), ("/a%3f%23", "/a%3F%23"), ("/a%252e%252e", "/a%252e%252e"), ("/a%2eb", "/a.b"), ("/%2e%2e%2e", "/..."),
+            // What stays data after a second decoding passes.
+            ("/a%25", "/a%25"), ("/..%25", "/..%25"), ("/..%252", "/..%252"), ("/a%252f..x", "/a%252f..x"),
+            ("/100%25/..%25/a", "/100%25/..%25/a"),
+            ("/a%25%32%65b", "/a%252eb"),
         ])
     func normalized(path: String, copy: String) { #expect(routed(path) == .normalized(latin(copy))) }
 
@@ -96,6 +100,8 @@ struct TargetTests {
         arguments: [
             "", "a", "/.", "/..", "/./a", "/a/../b", "/a/..", "/%2e", "/a/%2E%2e/b", "/a/.%2e", "/a/%2e./b", "/..;x/a", "/a/..;", "/.;/a",
             "/a/..%3bx/b", "/a%2fb", "/a%2Fb", "/%2e%2e%2fadmin", "/a\\b", "/..\\a", "/a%5cb", "/%2e%2e%5Ca", "/a%00b", "/a%0d%0a", "/a%1f",
+            // Dots, slashes and backslashes that appear when somebody decodes a second time, however the encodings are cut.
+            "/%252e%252e/a", "/%25%32%65%25%32%65/a", "/%252%65%252%65/a", "/a/..%255c..%255ca", "/..%252fa", "/a%255c..", "/%25%32e",
             "/a%7F", "/a%", "/a%2", "/a%zz", "/a%%41", "/a%g1", "/%c0%ae%c0%ae/x", "/a%c0%afb", "/a%C1%9Cb",
         ])
     func refusedPaths(path: String) {

@@ -1,0 +1,67 @@
+// Fuzz entry: response heads as the upstream library delivers them, line by line (RFC 9112 §4 to §6).
+// Domain: pure
+
+import CryoHTTP
+
+func fuzzResponseHead(_ bytes: UnsafeRawBufferPointer) throws(Broken) {
+    try checkResponse(bytes, HeadLimits())
+    try checkResponse(bytes, HeadLimits(targetBytesMax: 32, fieldBytesMax: 48, headBytesMax: 160, fieldsMax: 4))
+}
+
+private func checkResponse(_ bytes: UnsafeRawBufferPointer, _ limits: HeadLimits) throws(Broken) {
+    var assembler = ResponseAssembler(limits: limits)
+    var heads = 0
+    var start = 0
+    var hasFailed = false
+    while start < bytes.count {
+        var end = start
+        while end < bytes.count, bytes[end] != 0x0A { end += 1 }
+        end = min(end + 1, bytes.count)
+        let result = assembler.append(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+        start = end
+        switch result {
+        case .more: try claim(!hasFailed, "a malformed response stays malformed")
+        case .informational(let status): try claim(100...199 ~= status && status != 101, "only interim heads are dropped")
+        case .trailer: try claim(heads == 1, "trailers follow the head")
+        case .malformed: hasFailed = true
+        case .head:
+            heads += 1
+            try claim(heads == 1 && !hasFailed, "there is one final head")
+            try checkHead(assembler.takeHead(), assembler.minorVersion)
+        }
+    }
+}
+
+private func checkHead(_ head: ResponseHead, _ minorVersion: UInt8?) throws(Broken) {
+    try claim(head.status == 101 || 200...599 ~= head.status, "a final status is final")
+    try checkFields(head.fields)
+    let lengths = head.fields.count(of: "content-length")
+    let codings = head.fields.count(of: "transfer-encoding")
+    try claim(lengths <= 1 && (lengths == 0 || codings == 0), "a message is delimited in one way only")
+    for isHead in [false, true] {
+        guard let framing = responseFraming(status: head.status, requestIsHead: isHead, fields: head.fields) else {
+            throw Broken(property: "a head that passes can be delimited")
+        }
+        if framing == .chunked { try claim(minorVersion == 1, "chunked is of HTTP/1.1 only") }
+    }
+
+    // The client's reader may be another one: what we write must read back to the same lines.
+    var fields = head.fields
+    removeHopByHop(&fields)
+    var written: [UInt8] = []
+    written.appendStatusLine(head.status)
+    written.appendFields(fields)
+    written.appendLineEnd()
+    var second = ResponseAssembler(limits: HeadLimits())
+    var back: ResponseHead?
+    for line in written.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast() {
+        let bytes = Array(line) + [0x0A]
+        if case .head = bytes.withUnsafeBytes({ second.append($0) }) { back = second.takeHead() }
+    }
+    guard let back else { throw Broken(property: "a head written again parses") }
+    try claim(back.status == head.status && texts(back.fields) == texts(fields), "a head written again parses to the same")
+}
+
+private func texts(_ fields: FieldSection) -> [[UInt8]] {
+    fields.lines.filter { !$0.isRemoved }.flatMap { [Array(fields.bytes[$0.name]), Array(fields.bytes[$0.value])] }
+}
