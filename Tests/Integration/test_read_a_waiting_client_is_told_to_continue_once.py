@@ -4,9 +4,11 @@
 none to HTTP/1.0, none for a request that the gateway refuses by its head.
 """
 
-from client import Client
+import threading
+
+from client import Body, Client
 from gateway import configuration
-from upstream import Answer
+from upstream import CLOSE, Answer, script
 
 
 def put(client, target, version="HTTP/1.1"):
@@ -36,6 +38,19 @@ def test_a_refusal_by_the_upstream_arrives_without_the_body(gateway, upstream):
         response = client.read_response()
         assert (response.status, response.body) == (413, b"no")
         client.assert_closed()
+
+
+def test_a_refusal_in_two_pieces_arrives_whole(gateway, upstream):
+    gate = threading.Event()
+    head = b"HTTP/1.1 413 Content Too Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\n"
+    upstream.on("PUT", "/refuses", script(head, gate, b"no", CLOSE), early=True)
+    gw = gateway(configuration(upstream))
+    with Client(gw.port) as client:
+        put(client, "/refuses")
+        refusal = client.read_final_head("PUT")
+        assert refusal.status == 413
+        gate.set()
+        assert Body(client, refusal).at_least(2) == b"no"
 
 
 def test_no_interim_answer_for_an_old_client_or_a_refused_request(gateway, upstream):

@@ -80,7 +80,12 @@ extension CurlTransfer {
     }
 
     private func giveBody(_ buffer: UnsafeMutableRawBufferPointer) -> Int {
-        guard let receiver, !uploadAbandoned else { return CRYO_CURL_READ_ABORT }
+        guard let receiver else { return CRYO_CURL_READ_ABORT }
+        // Nothing more is sent, but the answer is still taken: libcurl goes on asking where the upstream said `Connection: close`.
+        if uploadAbandoned {
+            isSendPaused = true
+            return CRYO_CURL_READ_PAUSE
+        }
         var room = buffer
         if uploadLength >= 0 {
             let left = uploadLength - uploaded
