@@ -101,6 +101,7 @@ struct ConfigurationReader {
             settings.hosts.append(name)
         }
         settings.allowsRemote = node?["unsafe_listen"]?.boolean ?? false
+        settings.trustedProxies = texts(node?["trusted_proxies"]).compactMap { AddressBlock($0) }
         choose(node?["half_close"], &settings.halfClose)
         guard let address, !isLoopback(address) else { return settings }
         if node?["client_key"] != nil {

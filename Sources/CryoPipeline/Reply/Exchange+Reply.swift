@@ -65,6 +65,7 @@ extension Exchange {
     private func endToEndFields(of response: ResponseHead) -> FieldSection {
         var fields = response.fields
         removeHopByHop(&fields)
+        rewriteAddresses(&fields)
         if !isHead, response.status != 304 { fields.remove("content-length") }
         if !fields.contains("x-request-id") { fields.append("X-Request-Id", requestID) }
         return fields
@@ -104,6 +105,7 @@ extension Exchange {
         case .hostDenied: outcomes.route = .hostDenied
         case .originDenied: outcomes.route = .originDenied
         case .clientKeyMissing: outcomes.route = .clientKeyMissing
+        case .loopDetected: outcomes.route = .loopDetected
         default: outcomes.read = .malformed
         }
         outcomes.reply = reason == .clientGone ? .clientGone : .sent
@@ -230,6 +232,7 @@ extension Exchange {
             "expires", "age", "x-request-id", "cryonet-failure", "proxy-status",
         ]
         for name in describing { fields.remove(name) }
+        rewriteAddresses(&fields)
         return fields
     }
 
