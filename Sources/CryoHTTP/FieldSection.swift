@@ -76,6 +76,13 @@ package struct FieldSection: Sendable {
 
     package mutating func remove(at index: Int) { lines[index].nameCount = 0 }
 
+    /// Gives line `index` another value; it keeps its place and name. The caller guarantees that the value is valid.
+    package mutating func setValue(at index: Int, _ value: [UInt8]) {
+        lines[index].valueStart = UInt32(truncatingIfNeeded: bytes.count)
+        lines[index].valueCount = UInt32(truncatingIfNeeded: value.count)
+        bytes.append(contentsOf: value)
+    }
+
     /// True when line `index` is named `name`, compared without case (RFC 9110 §5.1). `name` must be lower case.
     @inlinable
     package func has(_ name: StaticString, at index: Int) -> Bool {

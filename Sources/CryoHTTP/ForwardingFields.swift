@@ -42,15 +42,33 @@ extension FieldSection {
     }
 }
 
-/// Adds this gateway to Via. `minorVersion` is that of the message received; nil means HTTP/2.
-package func appendVia(_ fields: inout FieldSection, minorVersion: UInt8?) {
-    let element: StaticString
+/// Adds this gateway to Via under its pseudonym. `minorVersion` is that of the message received; nil means HTTP/2.
+package func appendVia(_ fields: inout FieldSection, minorVersion: UInt8?, pseudonym: [UInt8]) {
+    let version: StaticString
     switch minorVersion {
-    case 0: element = "1.0 cryonet"
-    case nil: element = "2 cryonet"
-    default: element = "1.1 cryonet"
+    case 0: version = "1.0 "
+    case nil: version = "2 "
+    default: version = "1.1 "
     }
-    fields.appendListElement("via", element.rawBytes)
+    let element = Array(version.rawBytes) + pseudonym
+    element.withUnsafeBytes { fields.appendListElement("via", $0) }
+}
+
+/// How often Via names that pseudonym as a recipient: how often the message has been here (RFC 9110 §7.6.3).
+package func countVia(_ fields: FieldSection, pseudonym: [UInt8]) -> Int {
+    var count = 0
+    for index in fields.lines.indices where fields.has("via", at: index) {
+        fields.withValue(at: index) { value in
+            forEachListElement(value) { element in
+                // received-protocol, whitespace, received-by, perhaps a comment.
+                guard var start = element.firstIndex(where: { $0 == 0x20 || $0 == 0x09 }) else { return }
+                while start < element.count, element[start] == 0x20 || element[start] == 0x09 { start += 1 }
+                let name = element[start...].prefix { $0 != 0x20 && $0 != 0x09 && $0 != 0x28 }
+                if name.elementsEqual(pseudonym) { count += 1 }
+            }
+        }
+    }
+    return count
 }
 
 /// What the upstream is told about the client.
@@ -70,7 +88,7 @@ package struct ForwardingFacts {
 }
 
 /// Sets X-Forwarded-For, -Proto and -Host. From a peer that is not trusted every claim is replaced or removed; from a trusted one the address
-/// is appended on the right and existing Proto and Host stay. One line per name in every case. X-Forwarded-Host is the Host line as the client
+/// is appended on the right, also to Forwarded (RFC 7239) where there is one, and existing Proto and Host stay. One line per name in every case. X-Forwarded-Host is the Host line as the client
 /// sent it, so this runs before Host is replaced.
 package func setForwardingFields(_ fields: inout FieldSection, _ facts: ForwardingFacts) {
     if !facts.isTrusted {
@@ -84,9 +102,30 @@ package func setForwardingFields(_ fields: inout FieldSection, _ facts: Forwardi
     }
     fields.appendListElement("x-forwarded-for", facts.clientAddress)
     let scheme: StaticString = facts.isSecure ? "https" : "http"
+    if fields.contains("forwarded") {
+        let element = forwardedElement(facts.clientAddress, scheme)
+        element.withUnsafeBytes { fields.appendListElement("forwarded", $0) }
+    }
     if fields.count(of: "x-forwarded-proto") != 1 { fields.replace("x-forwarded-proto", scheme.rawBytes) }
     if fields.count(of: "x-forwarded-host") != 1 {
         fields.remove("x-forwarded-host")
         if let host = fields.firstIndex(of: "host") { fields.appendCopy("x-forwarded-host", ofLine: host) }
     }
+}
+
+/// RFC 7239 §6: IPv6 in brackets and quotes, and `unknown` for a peer without an address.
+private func forwardedElement(_ address: UnsafeRawBufferPointer, _ scheme: StaticString) -> [UInt8] {
+    var element = Array("for=".utf8)
+    if address.contains(0x3A) {
+        element.append(contentsOf: [0x22, 0x5B])
+        element.append(contentsOf: address)
+        element.append(contentsOf: [0x5D, 0x22])
+    } else if address.contains(0x2E) {
+        element.append(contentsOf: address)
+    } else {
+        element.append(contentsOf: "unknown".utf8)
+    }
+    element.append(contentsOf: ";proto=".utf8)
+    element.append(contentsOf: scheme.rawBytes)
+    return element
 }

@@ -119,6 +119,9 @@ import Testing
             "listen", "{ address: \"[::]:80\", unsafe_listen: yes }",
             "1:20: listen.address: not a loopback address: others could use the tokens; say unsafe_listen: true if that is meant",
             "1:46: listen.unsafe_listen: expected true or false, found yes"),
+        Case(
+            "listen", "{ address: localhost:80, trusted_proxies: [10.0.0.0/33] }",
+            "1:52: listen.trusted_proxies[0]: a peer is an IP address, a block as in 10.0.0.0/8, or unix"),
         Case("listen", "{ address: 0.0.0.0:80, client_key: \"\" }", "1:44: listen.client_key: must not be empty"),
         Case("listen", "{ address: 127.0.0.1:99999 }", "1:20: listen.address: a port is a number from 0 to 65535"),
         Case(

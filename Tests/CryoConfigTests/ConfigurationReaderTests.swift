@@ -150,14 +150,14 @@ let designExample = """
     func guarded() throws {
         let loaded = try read(
             """
-            listen: { address: 0.0.0.0:80, client_key: env:CRYONET_TEST_KEY }
+            listen: { address: 0.0.0.0:80, client_key: env:CRYONET_TEST_KEY, trusted_proxies: [10.0.0.0/8, "::1"] }
             upstreams: { api: { url: https://a.example } }
             routes:
               - name: r
                 path: /*
                 upstream: api
                 cors: { origins: [https://p.example], methods: [GET], headers: [X-A], expose_headers: [X-B], credentials: true, max_age_s: 0 }
-              - { name: s, path: /s, upstream: api }
+              - { name: s, path: /s, upstream: api, rewrite: { location: true, cookies: true } }
             """, environment: ["CRYONET_TEST_KEY": "k"])
         #expect(loaded.configuration.listen.address == .tcp(host: "0.0.0.0", port: 80))
         guard case .environment("CRYONET_TEST_KEY") = loaded.configuration.clientKey else {
@@ -168,6 +168,9 @@ let designExample = """
             loaded.warnings.map(\.description) == [
                 "c.yaml:1:20: listen.address: others can reach it, and without TLS the client key travels in clear text"
             ])
+        #expect(loaded.configuration.listen.trustedProxies == [AddressBlock("10.0.0.0/8"), AddressBlock("::1")])
+        #expect(!loaded.configuration.routes[0].rewrite.location && !loaded.configuration.routes[0].rewrite.cookies)
+        #expect(loaded.configuration.routes[1].rewrite.location && loaded.configuration.routes[1].rewrite.cookies)
         var cors = CORSSettings()
         #expect(loaded.configuration.routes[1].cors == cors)
         cors.origins = ["https://p.example"]

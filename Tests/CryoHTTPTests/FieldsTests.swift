@@ -44,13 +44,13 @@ struct FieldsTests {
     @Test("Via is appended to one line")
     func via() {
         var fields = section([("X-A", "1")])
-        appendVia(&fields, minorVersion: 1)
+        appendVia(&fields, minorVersion: 1, pseudonym: Array("cryonet".utf8))
         #expect(lines(fields) == ["X-A: 1", "via: 1.1 cryonet"])
         fields = section([("Via", "1.0 p"), ("X-A", "1"), ("VIA", "1.1 q")])
-        appendVia(&fields, minorVersion: 0)
+        appendVia(&fields, minorVersion: 0, pseudonym: Array("cryonet".utf8))
         #expect(lines(fields) == ["Via: 1.0 p, 1.1 q, 1.0 cryonet", "X-A: 1"])
         fields = section([("Via", "")])
-        appendVia(&fields, minorVersion: nil)
+        appendVia(&fields, minorVersion: nil, pseudonym: Array("cryonet".utf8))
         #expect(lines(fields) == ["Via: 2 cryonet"])
     }
 
@@ -68,6 +68,31 @@ struct FieldsTests {
         address.withUnsafeBytes { setForwardingFields(&fields, ForwardingFacts(clientAddress: $0, isSecure: true, isTrusted: true)) }
         let expected = ["X-Forwarded-For: 10.0.0.1, 10.0.0.2, 127.0.0.1", "X-Forwarded-Proto: https", "x-forwarded-host: a.test"]
         #expect(lines(fields) == ["Host: a.test"] + expected)
+    }
+
+    @Test("a trusted peer's Forwarded gets our element, in its own grammar; one is not made up")
+    func forwardedElement() {
+        for (address, element) in [("10.0.0.9", "10.0.0.9"), ("::1", "\"[::1]\""), ("unix", "unknown")] {
+            var fields = section([("Host", "a.test"), ("Forwarded", "for=1.2.3.4"), ("forwarded", "for=5.6.7.8")])
+            latin(address).withUnsafeBytes {
+                setForwardingFields(&fields, ForwardingFacts(clientAddress: $0, isSecure: false, isTrusted: true))
+            }
+            #expect(lines(fields).contains("Forwarded: for=1.2.3.4, for=5.6.7.8, for=\(element);proto=http"))
+        }
+        var fields = section([("Host", "a.test")])
+        latin("::1").withUnsafeBytes {
+            setForwardingFields(&fields, ForwardingFacts(clientAddress: $0, isSecure: false, isTrusted: true))
+        }
+        #expect(!fields.contains("forwarded"))
+    }
+
+    @Test("Via tells how often a message has been here, whatever else it names")
+    func passes() {
+        let name = latin("cryonet-1a")
+        func count(_ values: [String]) -> Int { countVia(section(values.map { ("Via", $0) }), pseudonym: name) }
+        #expect(count([]) == 0 && count(["1.1 cryonet-1b, 1.0 cryonet", "cryonet-1a", "1.1 cryonet-1a2, x/cryonet-1a"]) == 0)
+        #expect(count(["1.1 cryonet-1a"]) == 1 && count(["1.0 p, HTTP/1.1 \t cryonet-1a (x)"]) == 1)
+        #expect(count(["1.1 cryonet-1a, 1.1 p", "1.1 cryonet-1a(c)"]) == 2)
     }
 
     @Test("token bytes are those of the grammar")

@@ -161,3 +161,59 @@ struct ExchangeClientKeyTests {
         #expect(bench.sink.status == 407 && replied(bench, "access-control-allow-origin") == ["https://App.test"])
     }
 }
+
+@Suite("An exchange and the proxies around it")
+struct ExchangeProxyTests {
+    private let claims = ["X-Forwarded-For: 10.1.1.1", "X-Forwarded-Proto: https", "Forwarded: for=10.1.1.1"]
+
+    @Test("a listed proxy's claims are kept and its address added, anybody else's are replaced")
+    func trusted() {
+        let listed = Bench(trustedProxies: ["10.0.0.0/8", "127.0.0.1"])
+        listed.begin(requestHead("/t", claims))
+        let kept = listed.fields(0)
+        #expect(kept.contains("X-Forwarded-For: 10.1.1.1, 127.0.0.1") && kept.contains("X-Forwarded-Proto: https"))
+        #expect(kept.contains("Forwarded: for=10.1.1.1, for=127.0.0.1;proto=http"))
+        let other = Bench(trustedProxies: ["127.0.0.2"])
+        other.begin(requestHead("/t", claims))
+        let replaced = other.fields(0)
+        #expect(replaced.contains("x-forwarded-for: 127.0.0.1") && replaced.contains("x-forwarded-proto: http"))
+        #expect(!replaced.contains { $0.contains("10.1.1.1") })
+    }
+
+    @Test("the third pass of one request is refused, the second is not")
+    func loop() {
+        let twice = Bench()
+        twice.begin(requestHead("/t", ["Via: 1.1 cryonet, 1.1 other"]))
+        #expect(twice.forwarder.attempts.count == 1 && twice.fields(0).contains("Via: 1.1 cryonet, 1.1 other, 1.1 cryonet"))
+        let thrice = Bench()
+        thrice.begin(requestHead("/t", ["Via: 1.1 cryonet, 1.1 other", "Via: 1.1 cryonet"]))
+        #expect(thrice.forwarder.attempts.isEmpty && thrice.sink.status == 508)
+        #expect(object(thrice.reply)["reason"] as? String == "loop_detected")
+        #expect((object(thrice.audit.lines.last)["steps"] as? [String: String])?["route"] == "loop_detected")
+    }
+
+    @Test("rewriting is done when asked for: each cookie on its line, Location the gateway's own")
+    func rewrite() {
+        let fields = [
+            ("Location", "https://api.example.com/v1/next?a=1"), ("Set-Cookie", "a=1; Domain=example.com; Path=/v1; Secure"),
+            ("Set-Cookie", "b=2"),
+        ]
+        let off = Bench(basePath: "/v1", route: { $0.stripPrefix = "/api" })
+        off.begin(requestHead("/api/x"))
+        off.answer(302, fields)
+        #expect(lines(off.sink.fields).prefix(3) == fields.map { "\($0.0): \($0.1)" }[...])
+        let bench = Bench(
+            basePath: "/v1",
+            route: {
+                $0.stripPrefix = "/api"
+                $0.rewrite.location = true
+                $0.rewrite.cookies = true
+            })
+        bench.begin(requestHead("/api/x", host: "localhost:8080"))
+        bench.answer(302, fields)
+        #expect(
+            lines(bench.sink.fields).prefix(3) == [
+                "Location: http://localhost:8080/api/next?a=1", "Set-Cookie: a=1; Path=/api", "Set-Cookie: b=2",
+            ])
+    }
+}

@@ -46,7 +46,7 @@ struct FailureTableTests {
         (.requestMalformed, .http, 400, .read, "http_request_error"), (.requestTooLarge, .http, 413, .read, "http_request_error"),
         (.requestTimedOut, .http, 408, .read, "http_request_error"), (.routeNotFound, .http, 404, .route, "http_request_denied"),
         (.hostDenied, .http, 421, .route, "http_request_denied"), (.originDenied, .http, 403, .route, "http_request_denied"),
-        (.clientKeyMissing, .http, 407, .route, "http_request_denied"),
+        (.clientKeyMissing, .http, 407, .route, "http_request_denied"), (.loopDetected, .http, 508, .route, "proxy_loop_detected"),
         (.tokenMissing, .authenticationExpired, 401, .inject, nil), (.tokenUnavailable, .authenticationExpired, 502, .inject, nil),
         (.upstreamDNSFailed, .network, 502, .forward, "dns_error"), (.connectRefused, .network, 502, .forward, "connection_refused"),
         (.connectTimedOut, .network, 504, .forward, "connection_timeout"), (.tlsFailed, .network, 502, .forward, "tls_protocol_error"),

@@ -401,8 +401,9 @@ class Upstream:
                 self.connections.append(connection)
                 self.changed.notify_all()
             thread = threading.Thread(target=connection.serve, daemon=True)
-            self.threads.append(thread)
+            # Started first: whoever closes the upstream joins every thread in the list.
             thread.start()
+            self.threads.append(thread)
 
     def on(self, method, path, *answers, early=False):
         """Answers may be Answer, str/bytes (a 200 body), a status number or a function of the request.

@@ -143,3 +143,8 @@ func parseBrowserOrigin(_ text: String) throws(WrongText) -> String {
     guard pieces.rest.isEmpty else { throw WrongText("an origin has no path", suggestion: url.origin) }
     return url.origin
 }
+
+func checkAddressBlock(_ text: String) throws(WrongText) {
+    guard AddressBlock(text) == nil else { return }
+    throw WrongText("a peer is an IP address, a block as in 10.0.0.0/8, or unix")
+}

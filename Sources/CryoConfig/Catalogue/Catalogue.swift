@@ -75,6 +75,9 @@ package enum Catalogue {
             "client_key", .text(.secret), example: "env:GATEWAY_KEY",
             "every request must carry it: X-CryoNet-Key: KEY, or Proxy-Authorization: Bearer KEY; absent: none"),
         CatalogueKey(
+            "trusted_proxies", .list(.text(.addressBlock)), standard: "[]", example: "[127.0.0.1, 10.0.0.0/8, unix]",
+            "peers whose X-Forwarded-* and Forwarded are kept and added to; everybody else's are replaced"),
+        CatalogueKey(
             "half_close", .choice(ListenSettings.HalfClose.allCases.map(\.rawValue)), standard: ListenSettings.HalfClose.gone.rawValue,
             "what a client means that shuts its sending side before its answer: gone, or keep for those that wait for it"),
         CatalogueKey(
@@ -187,6 +190,16 @@ package enum Catalogue {
         CatalogueKey(
             "strip_prefix", .text(.pathPrefix), example: "/api", "taken off the front of the path before it goes to the upstream"),
         CatalogueKey("retry", .section(retry), "attempts again after transient failures"),
+        CatalogueKey(
+            "rewrite",
+            .section(
+                Section([
+                    CatalogueKey(
+                        "location", .boolean, standard: "false", "Location at the upstream becomes the gateway's own address"),
+                    CatalogueKey(
+                        "cookies", .boolean, standard: "false",
+                        "Set-Cookie loses Domain, gets the client's Path, and loses Secure on plain connections"),
+                ])), "the upstream's address in its answers, for browsers that talk to the gateway"),
         CatalogueKey("cors", .section(cors), "cross-site requests of browsers; the gateway answers their preflights"),
     ])
 

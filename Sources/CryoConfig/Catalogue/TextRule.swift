@@ -5,7 +5,7 @@ import CryoJSON
 import CryoPipeline
 
 package enum TextRule: Sendable, Equatable {
-    case any, name, secret, file, environmentName, header, headerValue, method, host, browserOrigin
+    case any, name, secret, file, environmentName, header, headerValue, method, host, browserOrigin, addressBlock
     case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status, fileMode
 
     /// Why the text does not follow the rule; nil when it does. Never quotes the text: it may be a secret.
@@ -22,6 +22,7 @@ package enum TextRule: Sendable, Equatable {
             case .method: try checkMethod(text)
             case .host: _ = try parseHost(text)
             case .browserOrigin: _ = try parseBrowserOrigin(text)
+            case .addressBlock: try checkAddressBlock(text)
             case .listenAddress: _ = try parseListenAddress(text)
             case .upstreamURL: _ = try parseUpstreamURL(text)
             case .callURL: try checkCallURL(text)
@@ -53,7 +54,7 @@ package enum TextRule: Sendable, Equatable {
         case .pin: "^sha256/[A-Za-z0-9+/]{43}=$"
         case .status: "^[45][0-9][0-9]$"
         case .fileMode: "^0?[0-7]{3}$"
-        case .any, .secret, .file, .host, .browserOrigin, .listenAddress, .path, .code: nil
+        case .any, .secret, .file, .host, .browserOrigin, .addressBlock, .listenAddress, .path, .code: nil
         }
     }
 

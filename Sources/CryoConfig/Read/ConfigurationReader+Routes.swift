@@ -54,6 +54,8 @@ extension ConfigurationReader {
         }
         route.retry = retry(node["retry"])
         route.cors = cors(node["cors"])
+        route.rewrite.location = node["rewrite"]?["location"]?.boolean ?? false
+        route.rewrite.cookies = node["rewrite"]?["cookies"]?.boolean ?? false
         return route
     }
 

@@ -101,6 +101,7 @@ struct ConfigurationReader {
             settings.hosts.append(name)
         }
         settings.allowsRemote = node?["unsafe_listen"]?.boolean ?? false
+        settings.trustedProxies = texts(node?["trusted_proxies"]).compactMap { AddressBlock($0) }
         choose(node?["half_close"], &settings.halfClose)
         listenDoor(node, at: path, &settings)
         // Clients that must show a certificate are known ones, wherever they are.

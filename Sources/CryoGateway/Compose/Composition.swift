@@ -94,7 +94,8 @@ final class Composition: Sendable {
         }
         return PipelinePlan(
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
-            audit: configuration.audit, auditSink: audit, limits: configuration.limits, clientKey: clientKey)
+            audit: configuration.audit, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
+            trustedProxies: configuration.listen.trustedProxies)
     }
 
     /// Begins to watch the sources that may change by themselves.

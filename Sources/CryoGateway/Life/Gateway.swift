@@ -43,12 +43,13 @@ package final class Gateway: RequestAcceptor {
         self.workers = workers
         counters = workers.map { _ in ExchangeCounters() }
         let directory = Self.temporaryDirectory()
+        let pseudonym = Array("cryonet-\(String(UInt32.random(in: .min ... .max), radix: 36))".utf8)
         var environments: [ExchangeEnvironment] = []
         for (worker, counters) in zip(workers, counters) {
             environments.append(
                 ExchangeEnvironment(
                     forwarder: CurlForwarder(worker: worker), scanner: JSONScanner(), openSpill: { Self.openSpill(directory) },
-                    decode: Self.decode, counters: counters))
+                    decode: Self.decode, counters: counters, pseudonym: pseudonym))
         }
         self.environments = environments
         current = Mutex(try Composition(configuration, replacing: nil, log: log))

@@ -10,6 +10,8 @@ package struct ListenSettings: Sendable, Equatable {
     package var address: Address
     /// Hosts a request may name, lower case, without port (design §10: DNS rebinding).
     package var hosts: [String] = ["localhost", "127.0.0.1", "[::1]"]
+    /// Peers whose X-Forwarded-* and Forwarded fields are kept and added to; everybody else's are replaced.
+    package var trustedProxies: [AddressBlock] = []
     /// What a client that shuts its sending side after a request means by it.
     package enum HalfClose: String, Sendable, CaseIterable {
         /// It has left, as nginx takes it: the exchange is cancelled.

@@ -13,16 +13,20 @@ package struct ExchangeEnvironment {
     /// Removes the codings a Content-Encoding names from a whole body, up to that many bytes.
     package let decode: (_ body: UnsafeRawBufferPointer, _ contentEncoding: UnsafeRawBufferPointer, _ bytesMax: Int) -> DecodedContent
     package let counters: ExchangeCounters
+    /// This process's name in Via. Unlike those of other gateways on the way, so that only a true loop is taken for one.
+    package let pseudonym: [UInt8]
 
     package init(
         forwarder: any Forwarder, scanner: JSONScanner, openSpill: @escaping () -> SpillFile?,
-        decode: @escaping (UnsafeRawBufferPointer, UnsafeRawBufferPointer, Int) -> DecodedContent, counters: ExchangeCounters
+        decode: @escaping (UnsafeRawBufferPointer, UnsafeRawBufferPointer, Int) -> DecodedContent, counters: ExchangeCounters,
+        pseudonym: [UInt8] = Array("cryonet".utf8)
     ) {
         self.forwarder = forwarder
         self.scanner = scanner
         self.openSpill = openSpill
         self.decode = decode
         self.counters = counters
+        self.pseudonym = pseudonym
     }
 }
 
@@ -121,9 +125,15 @@ package final class Exchange: RequestConsumer {
         case .matched(let match):
             self.match = match
             if match.admitsOrigin { sharingRoute = match.route }
+            if countVia(head.fields, pseudonym: environment.pseudonym) >= Self.passesMax {
+                return refuse(.loopDetected, status: 508, detail: "the request has passed this gateway before")
+            }
             begin(on: match.route, head)
         }
     }
+
+    /// How often one request may come by. Twice is no mistake: an upstream may call another API through the same gateway.
+    package static let passesMax = 2
 
     private func begin(on route: RoutePlan, _ head: RequestHead) {
         let standing = tokenStanding(on: route, head)

@@ -25,6 +25,7 @@ package enum RouteOutcome: String, Sendable, CaseIterable {
     case hostDenied = "host_denied"
     case originDenied = "origin_denied"
     case clientKeyMissing = "client_key_missing"
+    case loopDetected = "loop_detected"
 }
 
 package enum InjectOutcome: String, Sendable, CaseIterable {

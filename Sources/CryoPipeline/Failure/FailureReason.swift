@@ -14,6 +14,7 @@ package enum FailureReason: String, Sendable, CaseIterable {
     case hostDenied = "host_denied"
     case originDenied = "origin_denied"
     case clientKeyMissing = "client_key_missing"
+    case loopDetected = "loop_detected"
     case tokenMissing = "token_missing"
     case tokenUnavailable = "token_unavailable"
     case upstreamDNSFailed = "upstream_dns_failed"
@@ -96,6 +97,9 @@ package enum FailureTable {
             .clientKeyMissing, .http, 407, .route, .client, false, "ClientError", 407, "http_request_denied", "Client key required",
             "缺少客户端密钥",
             "The request does not carry the gateway's client key."),
+        row(
+            .loopDetected, .http, 508, .route, .gateway, false, "ServerError", 508, "proxy_loop_detected", "Loop detected", "请求循环",
+            "The request has passed this gateway before."),
         row(
             .tokenMissing, .authenticationExpired, 401, .inject, .gateway, false, "AuthError", 401, nil, "No token", "身份验证失败",
             "There is no token for this route."),

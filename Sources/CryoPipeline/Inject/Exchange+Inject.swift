@@ -43,10 +43,10 @@ extension Exchange {
         let address = clientAddress
         address.withUnsafeBytes {
             setForwardingFields(
-                &fields, ForwardingFacts(clientAddress: $0, isSecure: context.isTLS, isTrusted: false))
+                &fields, ForwardingFacts(clientAddress: $0, isSecure: context.isTLS, isTrusted: isTrustedProxy($0)))
         }
         setHost(route.upstream.authority, in: &fields)
-        appendVia(&fields, minorVersion: head.minorVersion)
+        appendVia(&fields, minorVersion: head.minorVersion, pseudonym: environment.pseudonym)
         fields.append("x-request-id", requestID)
         for header in route.upstream.headers where !contains(header.lowercased, in: fields) {
             fields.append(name: header.name, value: header.value)
@@ -63,13 +63,15 @@ extension Exchange {
         return address
     }
 
+    /// What a listed proxy claims about its client is kept; nobody else is believed.
+    private func isTrustedProxy(_ address: UnsafeRawBufferPointer) -> Bool {
+        plan.trustedProxies.contains { $0.contains(address) }
+    }
+
     /// Host keeps its place at the top (RFC 9110 §7.2).
     private func setHost(_ authority: [UInt8], in fields: inout FieldSection) {
         guard let index = fields.firstIndex(of: "host") else { return fields.append("Host", authority) }
-        let start = fields.bytes.count
-        fields.bytes.append(contentsOf: authority)
-        fields.lines[index].valueStart = UInt32(truncatingIfNeeded: start)
-        fields.lines[index].valueCount = UInt32(truncatingIfNeeded: authority.count)
+        fields.setValue(at: index, authority)
     }
 
     private func contains(_ lowercased: [UInt8], in fields: FieldSection) -> Bool {

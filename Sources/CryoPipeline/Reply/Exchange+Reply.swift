@@ -65,6 +65,7 @@ extension Exchange {
     private func endToEndFields(of response: ResponseHead) -> FieldSection {
         var fields = response.fields
         removeHopByHop(&fields)
+        rewriteAddresses(&fields)
         if !isHead, response.status != 304 { fields.remove("content-length") }
         if isTunnel { fields.append("Upgrade", "websocket") }
         if !fields.contains("x-request-id") { fields.append("X-Request-Id", requestID) }
@@ -105,6 +106,7 @@ extension Exchange {
         case .hostDenied: outcomes.route = .hostDenied
         case .originDenied: outcomes.route = .originDenied
         case .clientKeyMissing: outcomes.route = .clientKeyMissing
+        case .loopDetected: outcomes.route = .loopDetected
         default: outcomes.read = .malformed
         }
         outcomes.reply = reason == .clientGone ? .clientGone : .sent
@@ -242,6 +244,7 @@ extension Exchange {
             "expires", "age", "x-request-id", "cryonet-failure", "proxy-status",
         ]
         for name in describing { fields.remove(name) }
+        rewriteAddresses(&fields)
         return fields
     }
 

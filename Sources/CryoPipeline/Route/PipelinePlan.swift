@@ -103,11 +103,13 @@ package final class PipelinePlan: Sendable {
     let hosts: [[UInt8]]
     /// What every client must show; nil: nothing.
     let clientKey: Secret?
+    let trustedProxies: [AddressBlock]
     let bodyBytesMax: UInt64
 
     package init(
         routes: [RoutePlan], upstreams: [UpstreamPlan], credentials: [CredentialStore], hosts: [String], audit: AuditSettings?,
-        auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil
+        auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
+        trustedProxies: [AddressBlock] = []
     ) {
         // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
         self.routes = routes.enumerated().sorted { one, other in
@@ -122,6 +124,7 @@ package final class PipelinePlan: Sendable {
         self.audit = audit
         self.auditSink = auditSink
         self.clientKey = clientKey
+        self.trustedProxies = trustedProxies
         bodyBytesMax = limits.bodyBytesMax
         redactor = Redactor(
             audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: clientKey.map { [$0] } ?? [])

@@ -15,6 +15,7 @@ package struct RouteSettings: Sendable {
     package var stripPrefix: String?
     package var retry = RetrySettings()
     package var cors = CORSSettings()
+    package var rewrite = RewriteSettings()
 
     package init(name: String, path: String, upstream: String) {
         self.name = name
