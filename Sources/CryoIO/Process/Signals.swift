@@ -6,6 +6,9 @@ import Glibc
 
 /// Delivers signals to handlers on one queue, instead of to the default action, until `stop`.
 package final class Signals {
+    /// Registration takes microseconds; waiting for it must not hang a start.
+    private static let registrationTimeout = DispatchTimeInterval.seconds(1)
+
     private let queue: DispatchQueue
     private var sources: [any DispatchSourceSignal] = []
 
@@ -19,7 +22,11 @@ package final class Signals {
         signal(number, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
         source.setEventHandler { @Sendable in handler() }
+        // Until the source is registered the signal is ignored: a script that sends HUP as soon as the gateway is ready must be heard.
+        let isRegistered = DispatchSemaphore(value: 0)
+        source.setRegistrationHandler { @Sendable in isRegistered.signal() }
         source.activate()
+        _ = isRegistered.wait(timeout: .now() + Self.registrationTimeout)
         sources.append(source)
     }
 
