@@ -65,7 +65,8 @@ extension Exchange {
         self.attempt = nil
         deadlines.response = .max
         deadlines.idle = .max
-        closeRecord("cancelled", nil)
+        // An attempt whose head came has responded, whatever became of its body.
+        closeRecord(records.last?.status == 0 ? "cancelled" : "responded", nil)
         environment.forwarder.cancel(attempt)
     }
 
@@ -74,7 +75,7 @@ extension Exchange {
         let last = records.count - 1
         records[last].endedAt = now
         if let timing { records[last].timing = timing }
-        if records[last].status == 0 || outcome.utf8CodeUnitCount != 9 { records[last].outcome = outcome }
+        records[last].outcome = outcome
     }
 
     // MARK: Request body, read by the forwarder (also inside its C callback: copies only)

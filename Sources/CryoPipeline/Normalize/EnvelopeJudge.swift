@@ -36,10 +36,14 @@ package struct EnvelopeJudge {
 
     /// Judges an array, which gets the padding the scanner needs for the time of the call.
     package mutating func judge(padding body: inout [UInt8], by policy: PolicyPlan) -> EnvelopeVerdict {
+        Self.withPadding(&body) { judge($0, by: policy) }
+    }
+
+    private static func withPadding<R>(_ body: inout [UInt8], _ work: (UnsafeRawBufferPointer) -> R) -> R {
         let count = body.count
         body.append(contentsOf: repeatElement(0, count: JSONScanner.padding))
         defer { body.removeLast(JSONScanner.padding) }
-        return body.withUnsafeBytes { judge(UnsafeRawBufferPointer(rebasing: $0[..<count]), by: policy) }
+        return body.withUnsafeBytes { work(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
     }
 
     /// `body` must have `JSONScanner.padding` readable bytes beyond its end.
@@ -52,11 +56,7 @@ package struct EnvelopeJudge {
 
     /// The first non-empty text the body of a non-2xx answer has at one of the paths.
     package mutating func errorMessage(padding body: inout [UInt8], paths: JSONPathSet) -> [UInt8]? {
-        let count = body.count
-        body.append(contentsOf: repeatElement(0, count: JSONScanner.padding))
-        defer { body.removeLast(JSONScanner.padding) }
-        return body.withUnsafeBytes { bytes in
-            let body = UnsafeRawBufferPointer(rebasing: bytes[..<count])
+        Self.withPadding(&body) { body in
             guard scanner.scan(body, paths: paths, into: &slices) == .scanned else { return nil }
             let reader = JSONValueReader(body)
             return slices.first { reader.isNonEmptyString($0) }.map { reader.stringBytes($0) }

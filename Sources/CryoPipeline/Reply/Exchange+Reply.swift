@@ -164,7 +164,7 @@ extension Exchange {
         } else {
             failure = Failure(reason, language: language)
             failure.upstreamStatus = response?.status
-            if failure.domain.utf8CodeUnitCount == 9, let response { failure.code = Int(response.status) }
+            if failure.kind == .decoding, let response { failure.code = Int(response.status) }
         }
         if let status { failure.status = status }
         failure.underlying = underlyingDetail
