@@ -67,17 +67,20 @@ let package = Package(
         // The same pipeline for programs that want the policies in-process.
         module("CryoNet", ["CryoPipeline", "CryoUpstream", "CryoIO", "CryoHTTP", "CryoJSON", "CryoCoding", "CryoSync"]),
 
+        // The scripted server that several test targets use.
+        .target(name: "CryoTestSupport", dependencies: ["CryoSync"], path: "Tests/CryoTestSupport", swiftSettings: strict),
+
         tests("CryoHTTPTests", ["CryoHTTP"]),
         tests("CryoJSONTests", ["CryoJSON"]),
         tests("CryoPipelineTests", ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoSync"]),
         tests("CryoIOTests", ["CryoIO", "CEpoll", "CryoSync"]),
         tests("CryoServerTests", ["CryoServer", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
-        tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
+        tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync", "CryoTestSupport"]),
         tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync"]),
         tests("CryoAuditTests", ["CryoAudit", "CryoPipeline", "CryoIO", "CryoSync"]),
         tests("CryoCodingTests", ["CryoCoding", "CCoding"]),
         tests("CryoConfigTests", ["CryoConfig", "CryoPipeline", "CryoJSON"]),
-        tests("CryoNetTests", ["CryoNet", "CryoSync"]),
+        tests("CryoNetTests", ["CryoNet", "CryoSync", "CryoTestSupport"]),
         tests("HygieneTests", []),
 
         // The fuzz entries are ordinary functions: the corpora run through them here, libFuzzer through them in scripts/fuzz.

@@ -3,6 +3,7 @@
 
 import CryoNet
 import CryoSync
+import CryoTestSupport
 import Foundation
 import Testing
 

@@ -2,6 +2,7 @@
 // Domain: cold
 
 import CryoNet
+import CryoTestSupport
 import Foundation
 import Testing
 

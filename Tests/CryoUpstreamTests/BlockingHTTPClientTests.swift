@@ -1,6 +1,7 @@
 // Calls of token sources: one request, one answer, bounded.
 // Domain: cold
 
+import CryoTestSupport
 import CryoUpstream
 import Testing
 

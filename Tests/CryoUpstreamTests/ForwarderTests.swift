@@ -4,6 +4,7 @@
 import CryoHTTP
 import CryoIO
 import CryoPipeline
+import CryoTestSupport
 import CryoUpstream
 import Foundation
 import Testing

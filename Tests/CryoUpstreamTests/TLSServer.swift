@@ -1,6 +1,7 @@
 // `openssl s_server` with a certificate made for the test, as an upstream with TLS.
 // Domain: cold
 
+import CryoTestSupport
 import Foundation
 import Glibc
 

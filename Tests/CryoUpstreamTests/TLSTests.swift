@@ -3,6 +3,7 @@
 
 import CryoHTTP
 import CryoPipeline
+import CryoTestSupport
 import CryoUpstream
 import Testing
 

@@ -6,13 +6,13 @@ import Foundation
 import Glibc
 
 /// One accepted connection, used on its own thread.
-final class RawConnection: @unchecked Sendable {
+package final class RawConnection: @unchecked Sendable {
     // SAFETY: used by the one thread that serves it.
-    let number: Int
+    package let number: Int
     private let descriptor: Int32
     private var buffer: [UInt8] = []
 
-    init(_ descriptor: Int32, number: Int) {
+    package init(_ descriptor: Int32, number: Int) {
         self.descriptor = descriptor
         self.number = number
         var time = timeval(tv_sec: 20, tv_usec: 0)
@@ -29,7 +29,7 @@ final class RawConnection: @unchecked Sendable {
     }
 
     /// Reads to the end of a head; nil when the peer has closed.
-    func readHead() -> String? {
+    package func readHead() -> String? {
         while true {
             if let end = buffer.indices.dropLast(3).first(where: { buffer[$0..<$0 + 4].elementsEqual("\r\n\r\n".utf8) }) {
                 let head = String(decoding: buffer[..<(end + 4)], as: UTF8.self)
@@ -40,21 +40,21 @@ final class RawConnection: @unchecked Sendable {
         }
     }
 
-    func read(_ count: Int) -> [UInt8]? {
+    package func read(_ count: Int) -> [UInt8]? {
         while buffer.count < count { if !fill() { return nil } }
         defer { buffer.removeFirst(count) }
         return Array(buffer[..<count])
     }
 
     /// Reads until `ending` has come.
-    func read(until ending: String) -> String? {
+    package func read(until ending: String) -> String? {
         while !buffer.suffix(ending.utf8.count).elementsEqual(ending.utf8) { if !fill() { return nil } }
         defer { buffer = [] }
         return String(decoding: buffer, as: UTF8.self)
     }
 
     @discardableResult
-    func write(_ bytes: [UInt8]) -> Bool {
+    package func write(_ bytes: [UInt8]) -> Bool {
         var sent = 0
         while sent < bytes.count {
             let count = bytes[sent...].withUnsafeBytes { send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
@@ -65,15 +65,15 @@ final class RawConnection: @unchecked Sendable {
     }
 
     @discardableResult
-    func write(_ text: String) -> Bool { write(Array(text.utf8)) }
+    package func write(_ text: String) -> Bool { write(Array(text.utf8)) }
 
     /// True when the peer closes without another byte.
-    func waitForClose() -> Bool { buffer.isEmpty && !fill() }
+    package func waitForClose() -> Bool { buffer.isEmpty && !fill() }
 
-    func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
+    package func finishSending() { shutdown(descriptor, Int32(SHUT_WR)) }
 
     /// Makes the coming close a reset.
-    func reset() {
+    package func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
         _ = setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
@@ -81,13 +81,13 @@ final class RawConnection: @unchecked Sendable {
     fileprivate func close() { Glibc.close(descriptor) }
 }
 
-final class RawServer: Sendable {
-    let port: UInt16
+package final class RawServer: Sendable {
+    package let port: UInt16
     private let descriptor: Int32
     private let lines = Mutex<[String]>([])
 
     /// Serves each connection with `script` on a thread of its own and closes it afterwards.
-    init(_ script: @escaping @Sendable (RawServer, RawConnection) -> Void) {
+    package init(_ script: @escaping @Sendable (RawServer, RawConnection) -> Void) {
         let (descriptor, port) = Self.listen()
         self.descriptor = descriptor
         self.port = port
@@ -107,13 +107,13 @@ final class RawServer: Sendable {
     }
 
     /// Ends the accepting thread.
-    func stop() { shutdown(descriptor, Int32(SHUT_RDWR)) }
+    package func stop() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
-    func note(_ line: String) { lines.withLock { $0.append(line) } }
-    var notes: [String] { lines.withLock { $0 } }
+    package func note(_ line: String) { lines.withLock { $0.append(line) } }
+    package var notes: [String] { lines.withLock { $0 } }
 
     /// A port of loopback where nobody listens.
-    static func deadPort() -> UInt16 {
+    package static func deadPort() -> UInt16 {
         let (descriptor, port) = bound()
         Glibc.close(descriptor)
         return port
