@@ -45,8 +45,9 @@ package struct EventStreamTap: Sendable {
 
     private var phase = Phase.mark(0)
     private var field = Field.ignored
-    /// The bytes of the name so far, packed; longer ones than any known are just counted.
-    private var name: UInt64 = 0
+    private static let nameStart: UInt64 = 1
+    /// The bytes of the name so far, packed behind a 1 that tells leading NULs; longer ones than any known are just counted.
+    private var name = Self.nameStart
     private var nameBytes = 0
     private var skipsLineFeed = false
     private var event = StreamEvent()
@@ -124,7 +125,7 @@ package struct EventStreamTap: Sendable {
             phase = .name
             // Bytes of half a mark begin a name that nobody knows.
             nameBytes = matched
-            name = matched == 0 ? 0 : .max
+            name = matched == 0 ? Self.nameStart : .max
             event.bytes = UInt64(matched)
             return false
         }
@@ -160,20 +161,20 @@ package struct EventStreamTap: Sendable {
 
     private mutating func openField() {
         switch name {
-        case 0x64_6174_61:  // data
+        case 0x01_6461_7461:  // data
             field = .content
             if hasContent, !Self.append(CollectionOfOne(0x0A), to: &event.content, bytesMax: Self.contentBytesMax) { event.isCut = true }
             hasContent = true
             hasFields = true
-        case 0x65_7665_6E74:  // event
+        case 0x0165_7665_6E74:  // event
             field = .type
             event.type.removeAll(keepingCapacity: true)
             hasFields = true
-        case 0x6964:  // id
+        case 0x01_6964:  // id
             field = .id
             lineID.removeAll(keepingCapacity: true)
             isLineIDValid = true
-        case 0x72_6574_7279:  // retry
+        case 0x0172_6574_7279:  // retry
             field = .retry
             retry = 0
             retryDigits = 0
@@ -223,7 +224,7 @@ package struct EventStreamTap: Sendable {
         }
         closeField()
         phase = .name
-        name = 0
+        name = Self.nameStart
         nameBytes = 0
         return false
     }

@@ -25,7 +25,7 @@ OUTCOMES = {
     "inject": {"injected", "kept_client_value", "token_missing", "not_applicable"},
     "forward": {"responded", "dns_failed", "connect_failed", "tls_failed", "timed_out", "reset"},
     "refresh": {"not_needed", "led", "joined", "already_newer", "rejected", "failed", "window_exceeded"},
-    "retry": {"not_needed", "retried", "not_replayable", "limit_reached", "not_eligible"},
+    "retry": {"not_needed", "retried", "not_replayable", "limit_reached", "budget_spent", "no_time_left", "not_eligible"},
     "normalize": {"passed_through", "accepted", "unwrapped", "business_rejected", "not_json", "too_large"},
     "reply": {"sent", "truncated", "client_gone"},
     "audit": {"written", "dropped", "refused"},

@@ -150,10 +150,17 @@ package enum Catalogue {
             "jitter", .choice(RetrySettings.Jitter.allCases.map(\.rawValue)), standard: retryStandards.jitter.rawValue,
             "full: a random part of the wait; none: all of it"),
         CatalogueKey(
-            "methods", .list(.text(.method)), standard: flow(retryStandards.methods), "only idempotent methods are safe to repeat"),
+            "methods", .list(.text(.method)), standard: flow(retryStandards.methods),
+            "only idempotent methods are safe to repeat; a request with an Idempotency-Key is, too"),
         CatalogueKey(
-            "statuses", .list(.integer(failureStatuses)), standard: flow(retryStandards.statuses),
-            "upstream answers that are worth another attempt"),
+            "on", .list(.text(.retryCondition)), standard: flow(retryStandards.conditions.map(\.text)),
+            "what is worth another attempt: reasons of network failures, statuses (503, 5xx), business:CODE"),
+        CatalogueKey(
+            "budget_percent", .integer(0...100), standard: "\(retryStandards.budgetPercent)",
+            "how much of the upstream's open exchanges may be retrying; 100 is no bound"),
+        CatalogueKey(
+            "budget_min", .integer(0...10_000), standard: "\(retryStandards.budgetMin)",
+            "so many may be retrying at once whatever budget_percent says"),
     ])
 
     private static let corsStandards = CORSSettings()

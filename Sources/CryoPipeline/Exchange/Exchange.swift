@@ -78,7 +78,12 @@ package final class Exchange: RequestConsumer {
     var isHolding = false
     /// The held response's attempt still has bytes, but is stopped until it is known whether they are wanted.
     var isHeldPaused = false
+    // retry
     var retryAfterSeconds: Int64?
+    /// The upstream's, while this exchange counts in it.
+    var retryBudget: RetryBudget?
+    var isRetrying = false
+
     var business: BusinessFailure?
     var verdict: EnvelopeVerdict?
     var failure: Failure?
@@ -142,10 +147,7 @@ package final class Exchange: RequestConsumer {
         rules.canRefresh = route.credentials?.canRefresh ?? false
         // The raw view is the upstream's answer whatever it is (ledger IC3).
         rules.hasPolicy = route.policy.map { $0.settings.view != .raw } ?? false
-        rules.retryLimit = route.retry.settings.limit
-        rules.isRetryEligible = head.fields.bytes.withUnsafeBytes { bytes in
-            route.retry.allowsMethod(UnsafeRawBufferPointer(rebasing: bytes[head.method]))
-        }
+        permitRetries(&rules, on: route, head)
         rules.passesOversize = route.policy?.settings.oversize != .fail
         rules.passesNonJSON = route.policy?.settings.nonJSON == .pass
         machine = ExchangeMachine(rules: rules)
@@ -251,15 +253,6 @@ package final class Exchange: RequestConsumer {
             abortReply()
         case .abandon: conclude()
         }
-    }
-
-    private func backOff(_ number: UInt32) {
-        cancelAttempt()
-        guard let route = match?.route else { return }
-        let delay = route.retry.delayMilliseconds(
-            number: number, retryAfterSeconds: retryAfterSeconds, random: context.scheduler.random())
-        deadlines.backOff = now &+ delay * 1_000_000
-        armDeadlines()
     }
 
     // MARK: Deadlines

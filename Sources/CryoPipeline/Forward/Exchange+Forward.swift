@@ -116,7 +116,7 @@ extension Exchange {
         let action = machine.handle(
             .headReceived(
                 disposition(of: head), refusesToken: route?.credentials?.settings.refresh.onStatus.contains(head.status) ?? false,
-                isRetryStatus: route?.retry.allowsStatus(head.status) ?? false, isReplayable: isReplayable))
+                isRetryStatus: route?.retry.allows(head.status) ?? false, isReplayable: isReplayable))
         perform(action)
         armDeadlines()
     }

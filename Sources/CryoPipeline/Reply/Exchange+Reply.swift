@@ -282,6 +282,7 @@ extension Exchange {
         withdrawTicket()
         cancelAttempt()
         isOver = true
+        giveBackRetryBudget()
         writeAudit()
         environment.counters.end()
     }

@@ -11,6 +11,7 @@ package final class UpstreamPlan: Sendable {
     let host: [UInt8]
     /// Names in lower case beside names and values as configured.
     let headers: [(lowercased: [UInt8], name: [UInt8], value: [UInt8])]
+    let retryBudget = RetryBudget()
 
     package init(_ settings: UpstreamSettings) {
         self.settings = settings
