@@ -32,7 +32,7 @@ extension Exchange {
     var isHead: Bool { head?.isMethod("HEAD") ?? false }
 
     /// RFC 9110 §9.2.2.
-    private func isIdempotent(_ head: RequestHead) -> Bool {
+    func isIdempotent(_ head: RequestHead) -> Bool {
         head.isMethod("GET") || head.isMethod("HEAD") || head.isMethod("PUT") || head.isMethod("DELETE") || head.isMethod("OPTIONS")
             || head.isMethod("TRACE")
     }

@@ -169,6 +169,7 @@ extension Exchange {
         if let status { failure.status = status }
         failure.underlying = underlyingDetail
         failure.revision = revision
+        if !isSafeToRepeat(after: reason) { failure.isRetryable = false }
         return failure
     }
 
