@@ -123,7 +123,8 @@ def test_the_client_key_opens_it_and_goes_nowhere(start, upstream):
 
 def test_bytes_behind_the_head_belong_to_the_tunnel(start, listener):
     gw = start(tunnelling(listener))
-    early = b"GET /early HTTP/1.1\r\n\r\n" * 2_000
+    # Many times what is kept while the tunnel is not open.
+    early = b"GET /early HTTP/1.1\r\n\r\n" * 40_000
     client, upstream = open_tunnel(gw, listener, early)
     client.shutdown(socket.SHUT_WR)
     assert read_all(upstream) == early

@@ -102,3 +102,32 @@ def test_the_host_field_must_name_the_target(gateway, known):
         assert client.read_response().status == 400
         client.assert_closed()
     assert known.connections == []
+
+
+def test_a_reload_opens_and_closes_it(gateway, known):
+    gw = gateway(configuration(known))
+    authority = f"127.0.0.1:{known.port}"
+    with Client(gw.port) as client:
+        gw.reload(configuration(known, listen={"connect": "upstreams"}, audit=gw.config["audit"]))
+        client.send(asking(authority))
+        assert client.read_head().status == 200
+        gw.reload(configuration(known, audit=gw.config["audit"]))
+        # The open one stays; there is no other.
+        client.send(b"GET /x HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert client.read_response().body == b"reached"
+        with Client(gw.port) as other:
+            other.send(asking(authority))
+            assert other.read_response().status == 501
+
+
+def test_behind_another_request_on_the_same_connection(gateway, known):
+    gw = gateway(configuration(known, listen={"connect": "upstreams"}))
+    with Client(gw.port) as client:
+        client.send_request("GET", "/first")
+        client.send(asking(f"127.0.0.1:{known.port}") + b"GET /inside HTTP/1.1\r\nHost: inside\r\n\r\n")
+        assert client.read_response().body == b"reached"
+        assert client.read_head().status == 200
+        assert client.read_response().body == b"reached"
+    records = gw.wait_audit(2)
+    assert [record["method"] for record in records] == ["GET", "CONNECT"]
+    assert [request.header("Host") for request in known.requests] == [f"127.0.0.1:{known.port}", "inside"]
