@@ -81,6 +81,9 @@ package enum Catalogue {
             "half_close", .choice(ListenSettings.HalfClose.allCases.map(\.rawValue)), standard: ListenSettings.HalfClose.gone.rawValue,
             "what a client means that shuts its sending side before its answer: gone, or keep for those that wait for it"),
         CatalogueKey(
+            "connect", .choice(ListenSettings.Connect.allCases.map(\.rawValue)), standard: ListenSettings.Connect.off.rawValue,
+            "what CONNECT may reach: off (501), or upstreams by host and port; a tunnel carries no token and has no policy"),
+        CatalogueKey(
             "mode", .text(.fileMode), standard: "0600", "permissions of a unix socket, octal; connecting needs w"),
         CatalogueKey(
             "peer_uid", .list(.integer(0...4_294_967_295)), standard: "[]",

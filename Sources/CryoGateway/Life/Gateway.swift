@@ -62,6 +62,7 @@ package final class Gateway: RequestAcceptor {
             workers: workers, limits: composition.configuration.limits, acceptor: self,
             answersHalfClosed: composition.configuration.listen.halfClose == .keep)
         server.admission = composition.admission
+        DispatchTimers.prepare()
         for worker in workers { worker.start() }
         do {
             let address = try server.listen(composition.configuration.listen)

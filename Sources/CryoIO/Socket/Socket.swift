@@ -59,6 +59,12 @@ package enum Socket {
         }
     }
 
+    /// What no other open socket has, as long as this one is open; 0 when there is none of that number.
+    package static func identity(_ descriptor: Int32) -> UInt64 {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : 0
+    }
+
     /// The user at the other end of a UNIX socket; nil elsewhere.
     package static func peerUID(_ descriptor: Int32) -> UInt32? {
         var uid: UInt32 = 0

@@ -61,6 +61,8 @@ package final class Exchange: RequestConsumer {
     var isForwarderWaitingForBody = false
     /// The client asks for a WebSocket.
     var isUpgrade = false
+    /// The client asks for a tunnel to this upstream; there is no route then.
+    var connectUpstream: UpstreamPlan?
     /// The upstream has agreed: from here on both bodies are the bytes of the tunnel.
     var isTunnel = false
     /// One side of the tunnel has ended.
@@ -109,6 +111,7 @@ package final class Exchange: RequestConsumer {
         environment.counters.begin()
     }
 
+    var upstream: UpstreamPlan? { match?.route.upstream ?? connectUpstream }
     var now: UInt64 { context.scheduler.nanoseconds }
     var outcomes: StepOutcomes { earlyOutcomes ?? machine.outcomes }
     var isReplayable: Bool { body?.isReplayable ?? true }
@@ -127,6 +130,7 @@ package final class Exchange: RequestConsumer {
         case .preflight(let match):
             sharingRoute = match.route
             answerPreflight(match)
+        case .tunnel(let upstream): connect(to: upstream)
         case .matched(let match):
             self.match = match
             if match.admitsOrigin { sharingRoute = match.route }
@@ -275,7 +279,7 @@ package final class Exchange: RequestConsumer {
 
     func touchIdle() {
         if isTunnel { return touchTunnelIdle() }
-        guard let timeouts = match?.route.upstream.settings.timeouts, timeouts.idleMilliseconds > 0 else { return }
+        guard let timeouts = upstream?.settings.timeouts, timeouts.idleMilliseconds > 0 else { return }
         let length = isEventStream ? max(timeouts.idleMilliseconds, Self.streamIdleMilliseconds) : timeouts.idleMilliseconds
         deadlines.idle = now &+ UInt64(length) * 1_000_000
     }

@@ -63,6 +63,8 @@ package struct Failure {
     /// What lies beneath, for people: the refused request's reason, the refresh that failed.
     package var underlying: StaticString?
     package var domain: StaticString
+    /// May the same request succeed if it is sent again unchanged? The table's answer, unless the first may have been acted upon.
+    package var isRetryable: Bool
     /// The seeds' number: the business code where it is an integer, else the status, else the table's.
     package var code: Int
 
@@ -75,6 +77,7 @@ package struct Failure {
         status = row.status
         kind = row.kind
         domain = row.domain
+        isRetryable = row.isRetryable
         code = row.code
         message = Array((language == .chinese ? row.chinese : row.english).rawBytes)
     }

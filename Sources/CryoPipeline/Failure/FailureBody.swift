@@ -56,7 +56,7 @@ package enum FailureBody {
         writer.field("reason", failure.reason.rawValue)
         writer.field("step", row.step.rawValue)
         writer.field("origin", row.origin.rawValue)
-        writer.field("retryable", row.isRetryable)
+        writer.field("retryable", failure.isRetryable)
         writer.field("attempts", Int64(facts.attempts))
         writer.field("domain", failure.domain)
         writer.field("code", Int64(failure.code))

@@ -5,19 +5,17 @@ package import CryoHTTP
 
 extension Exchange {
     func startAttempt() {
-        guard let head, let match else { return }
+        guard let head, let upstream else { return }
         cancelAttempt()
         resetResponse()
         _ = body?.rewind()
-        injectToken(on: match.route)
+        if let route = match?.route { injectToken(on: route) }
         var record = AttemptRecord(startedAt: now)
         record.tokenVersion = machine.rules.injectsToken ? credential?.version ?? 0 : 0
         records.append(record)
         if head.expectsContinue { context.sink.sendContinue() }
         underlyingDetail = nil
-        let request = AttemptRequest(
-            upstream: match.route.upstream.settings, method: Array(head.fields.bytes[head.method]), target: target(head, match),
-            fields: baseFields, framing: isHead ? .none : head.framing, isIdempotent: isIdempotent(head), isUpgrade: isUpgrade)
+        let request = match.map { attemptRequest(head, $0) } ?? connectRequest(head, to: upstream)
         isForwarderWaitingForBody = false
         isAttemptOpen = true
         touchResponseDeadline()
@@ -25,10 +23,16 @@ extension Exchange {
         armDeadlines()
     }
 
+    private func attemptRequest(_ head: RequestHead, _ match: RouteMatch) -> AttemptRequest {
+        AttemptRequest(
+            upstream: match.route.upstream.settings, method: Array(head.fields.bytes[head.method]), target: target(head, match),
+            fields: baseFields, framing: isHead ? .none : head.framing, isIdempotent: isIdempotent(head), isUpgrade: isUpgrade)
+    }
+
     var isHead: Bool { head?.isMethod("HEAD") ?? false }
 
     /// RFC 9110 §9.2.2.
-    private func isIdempotent(_ head: RequestHead) -> Bool {
+    func isIdempotent(_ head: RequestHead) -> Bool {
         head.isMethod("GET") || head.isMethod("HEAD") || head.isMethod("PUT") || head.isMethod("DELETE") || head.isMethod("OPTIONS")
             || head.isMethod("TRACE")
     }
@@ -55,7 +59,7 @@ extension Exchange {
     }
 
     private func touchResponseDeadline() {
-        guard let timeouts = match?.route.upstream.settings.timeouts, timeouts.responseMilliseconds > 0 else { return }
+        guard let timeouts = upstream?.settings.timeouts, timeouts.responseMilliseconds > 0 else { return }
         deadlines.response = now &+ UInt64(timeouts.responseMilliseconds) * 1_000_000
     }
 
@@ -108,7 +112,7 @@ extension Exchange {
         deadlines.response = .max
         response = head
         responseFraming = framing
-        if isUpgrade, head.status == 101 { openTunnel() }
+        if connectUpstream != nil || (isUpgrade && head.status == 101) { openTunnel() }
         touchIdle()
         if !records.isEmpty { records[records.count - 1].status = head.status }
         let route = match?.route

@@ -67,7 +67,7 @@ extension Exchange {
         removeHopByHop(&fields)
         rewriteAddresses(&fields)
         if !isHead, response.status != 304 { fields.remove("content-length") }
-        if isTunnel { fields.append("Upgrade", "websocket") }
+        if isTunnel, isUpgrade { fields.append("Upgrade", "websocket") }
         if !fields.contains("x-request-id") { fields.append("X-Request-Id", requestID) }
         return fields
     }
@@ -169,6 +169,7 @@ extension Exchange {
         if let status { failure.status = status }
         failure.underlying = underlyingDetail
         failure.revision = revision
+        if !isSafeToRepeat(after: reason) { failure.isRetryable = false }
         return failure
     }
 

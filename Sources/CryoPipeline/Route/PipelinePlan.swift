@@ -105,12 +105,13 @@ package final class PipelinePlan: Sendable {
     /// What every client must show; nil: nothing.
     let clientKey: Secret?
     let trustedProxies: [AddressBlock]
+    let connect: ListenSettings.Connect
     let bodyBytesMax: UInt64
 
     package init(
         routes: [RoutePlan], upstreams: [UpstreamPlan], credentials: [CredentialStore], hosts: [String], audit: AuditSettings?,
         auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
-        trustedProxies: [AddressBlock] = []
+        trustedProxies: [AddressBlock] = [], connect: ListenSettings.Connect = .off
     ) {
         // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
         self.routes = routes.enumerated().sorted { one, other in
@@ -126,6 +127,7 @@ package final class PipelinePlan: Sendable {
         self.auditSink = auditSink
         self.clientKey = clientKey
         self.trustedProxies = trustedProxies
+        self.connect = connect
         bodyBytesMax = limits.bodyBytesMax
         redactor = Redactor(
             audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: clientKey.map { [$0] } ?? [])

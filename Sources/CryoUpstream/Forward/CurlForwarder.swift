@@ -100,7 +100,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
     }
 
     package func begin(_ request: AttemptRequest, receiver: any AttemptReceiver) -> AttemptID {
-        if request.isUpgrade { return beginTunnel(request, receiver: receiver) }
+        if request.isUpgrade || request.isConnect { return beginTunnel(request, receiver: receiver) }
         let transfer = takeTransfer(for: request.upstream)
         if !transfer.prepare(request, for: receiver) {
             transfer.result = CURLE_OUT_OF_MEMORY

@@ -16,6 +16,10 @@ final class CurlSocket: Endpoint {
     private var wanted: UInt32 = 0
     private var armed: UInt32 = 0
     private var isWatched = false
+    /// Tells this socket from another that has got its number since; 0 when that is not needed.
+    private var identity: UInt64
+    /// libcurl has let go of it once, to keep or to close it.
+    private var hasRested = false
     /// Uses the connection itself since libcurl has made it; libcurl's wishes count no more.
     private var tunnel: CurlTunnel?
 
@@ -23,15 +27,23 @@ final class CurlSocket: Endpoint {
         self.forwarder = forwarder
         self.descriptor = descriptor
         self.isOurs = isOurs
+        identity = isOurs ? Socket.identity(descriptor) : 0
         super.init(worker: forwarder.worker)
     }
 
     /// libcurl wants these events from now on; 0 for none.
     func want(_ events: UInt32) {
         guard tunnel == nil else { return }
+        // Back from the pool: it is a connection, and libcurl tells when it closes one.
+        if hasRested, events != 0 { identity = 0 }
+        if events == 0 { hasRested = true }
         wanted = events
         if events & ~armed != 0 { arm(events) }
     }
+
+    /// A socket that has not become a connection, because its transfer was given up or another address was faster, is closed by libcurl
+    /// without our callback (7.88: "we did never publish it"). Its number may be a client's by now.
+    var isGone: Bool { identity != 0 && Socket.identity(descriptor) != identity }
 
     /// Before libcurl closes a socket of its own.
     func unwatch() {
@@ -47,8 +59,12 @@ final class CurlSocket: Endpoint {
 
     private func arm(_ events: UInt32) {
         armed = events
-        if isWatched, worker.rewatch(descriptor, events, for: self) { return }
-        isWatched = worker.watch(descriptor, events, for: self)
+        if isWatched {
+            // Fails when it is closed. It must not be added again: the number may be somebody else's.
+            _ = worker.rewatch(descriptor, events, for: self)
+        } else {
+            isWatched = worker.watch(descriptor, events, for: self)
+        }
     }
 
     override func ready(_ events: UInt32) {
@@ -110,6 +126,8 @@ extension CurlForwarder {
             socket.want(events)
             if events == 0, !socket.isOurs {
                 socket.unwatch()
+                drop(descriptor)
+            } else if events == 0, socket.isGone {
                 drop(descriptor)
             }
         } else if events != 0 {
