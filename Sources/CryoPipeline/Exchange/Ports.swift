@@ -18,8 +18,8 @@ package protocol ReplySink: AnyObject {
     /// Sends `100 Continue` if the client still waits for it. Does nothing otherwise.
     func sendContinue()
     /// Sends the head. `framing` is what the body will be; the sink adds Date, Connection and the framing fields, and turns
-    /// `chunked` into read-until-close for an HTTP/1.0 client. With status 101, or 200 for CONNECT, the connection becomes a tunnel: what `sendBody`
-    /// gets goes out as it is, and the client's bytes come to `receiveBody` as they are.
+    /// `chunked` into read-until-close for an HTTP/1.0 client. With status 101, or 200 for CONNECT, the connection becomes a tunnel:
+    /// what `sendBody` gets goes out as it is, and the client's bytes come to `receiveBody` as they are.
     func sendHead(status: UInt16, fields: FieldSection, framing: BodyFraming)
     /// Sends body bytes. `.pause`: more than the sink's bound is waiting for the client; `Exchange.replyDrained` follows.
     func sendBody(_ bytes: UnsafeRawBufferPointer) -> Flow
@@ -112,8 +112,8 @@ package enum RequestBodyRead: Sendable, Equatable {
 /// The upstream side. One per worker.
 ///
 /// Events of an attempt arrive on the same worker, never inside a call to the forwarder, in this order:
-/// head, body…, then exactly one of ended and failed. After `cancel` nothing arrives. In a tunnel (a head with status 101, or that of a CONNECT) the
-/// end of the upstream's bytes is an event of its own; ended comes when the client's bytes have ended too.
+/// head, body…, then exactly one of ended and failed. After `cancel` nothing arrives. In a tunnel (a head with status 101, or that of a
+/// CONNECT) the end of the upstream's bytes is an event of its own; ended comes when the client's bytes have ended too.
 package protocol Forwarder: AnyObject {
     func begin(_ request: AttemptRequest, for exchange: Exchange) -> AttemptID
     func cancel(_ attempt: AttemptID)

@@ -1,4 +1,4 @@
-// An exchange whose connection has become a tunnel, by an upgrade or by CONNECT: the two bodies are the bytes of a tunnel, which nobody looks into.
+// An exchange whose connection has become a tunnel, by an upgrade or by CONNECT: the two bodies are its bytes, which nobody looks into.
 // Domain: worker
 
 import CryoHTTP
