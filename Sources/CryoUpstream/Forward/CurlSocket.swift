@@ -16,6 +16,9 @@ final class CurlSocket: Endpoint {
     private var wanted: UInt32 = 0
     private var armed: UInt32 = 0
     private var isWatched = false
+    /// The kernel would not watch it: asked again after this, until it does or the socket is closed.
+    private static let retryNanoseconds: UInt64 = 10_000_000
+    private var unarmed: UInt32 = 0
     /// Uses the connection itself since libcurl has made it; libcurl's wishes count no more.
     private var tunnel: CurlTunnel?
 
@@ -38,6 +41,7 @@ final class CurlSocket: Endpoint {
         if isWatched { worker.unwatch(descriptor) }
         isWatched = false
         armed = 0
+        unarmed = 0
     }
 
     func handOver(to tunnel: CurlTunnel) {
@@ -46,9 +50,19 @@ final class CurlSocket: Endpoint {
     }
 
     private func arm(_ events: UInt32) {
-        armed = events
-        if isWatched, worker.rewatch(descriptor, events, for: self) { return }
-        isWatched = worker.watch(descriptor, events, for: self)
+        let wasWatched = isWatched
+        isWatched = wasWatched && worker.rewatch(descriptor, events, for: self)
+        if !isWatched { isWatched = worker.watch(descriptor, events, for: self) }
+        // A registration that could not be changed is still there.
+        if !isWatched, !wasWatched { isWatched = worker.rewatch(descriptor, events, for: self) }
+        armed = isWatched ? events : 0
+        unarmed = isWatched ? 0 : events
+        // Unheard, its transfer would wait for an event that never comes.
+        if !isWatched { wake(at: worker.nanoseconds &+ Self.retryNanoseconds) }
+    }
+
+    override func deadlineReached(_ nanoseconds: UInt64) {
+        if unarmed != 0 { arm(tunnel == nil && wanted != 0 ? wanted : unarmed) }
     }
 
     override func ready(_ events: UInt32) {
