@@ -37,12 +37,15 @@
     X(fopen, EMFILE) X(fclose, ENOSPC) \
     X(epoll_create1, EMFILE) X(epoll_ctl, ENOSPC) X(epoll_wait, EINTR) X(poll, ENOMEM) X(timerfd_create, EMFILE) \
     X(timerfd_settime, EINVAL) X(eventfd, EMFILE) X(getrandom, ENOSYS) X(getaddrinfo, EAI_MEMORY) X(pthread_create, EAGAIN) \
-    X(realloc, ENOMEM) \
+    X(malloc, ENOMEM) X(calloc, ENOMEM) X(realloc, ENOMEM) X(strdup, ENOMEM) \
     X(curl_global_init, CURLE_OUT_OF_MEMORY) X(curl_easy_init, 0) X(curl_easy_setopt, CURLE_OUT_OF_MEMORY) \
     X(curl_easy_getinfo, CURLE_OUT_OF_MEMORY) X(curl_easy_perform, CURLE_OUT_OF_MEMORY) X(curl_easy_pause, CURLE_OUT_OF_MEMORY) \
     X(curl_easy_send, CURLE_SEND_ERROR) X(curl_easy_recv, CURLE_RECV_ERROR) X(curl_multi_init, 0) \
     X(curl_multi_setopt, CURLM_OUT_OF_MEMORY) X(curl_multi_add_handle, CURLM_OUT_OF_MEMORY) \
-    X(curl_multi_remove_handle, CURLM_OUT_OF_MEMORY) X(curl_multi_socket_action, CURLM_OUT_OF_MEMORY) X(curl_slist_append, 0)
+    X(curl_multi_remove_handle, CURLM_OUT_OF_MEMORY) X(curl_multi_socket_action, CURLM_OUT_OF_MEMORY) X(curl_slist_append, 0) \
+    X(SSL_new, 0) X(SSL_do_handshake, 0) X(SSL_read, 0) X(SSL_write, 0) X(SSL_shutdown, 0) X(BIO_new, 0) X(BIO_read, 0) X(BIO_write, 0) \
+    X(SSL_CTX_new, 0) X(SSL_CTX_load_verify_file, 0) X(SSL_CTX_set_cipher_list, 0) X(SSL_CTX_use_certificate_chain_file, 0) \
+    X(SSL_CTX_use_PrivateKey_file, 0) X(SSL_CTX_check_private_key, 0)
 
 enum {
 #define ENUM(name, code) CALL_##name,
@@ -262,13 +265,18 @@ CODED(pthread_create, int, (pthread_t *thread, const pthread_attr_t *attributes,
 MADE(fopen, FILE *, (const char *path, const char *mode), (path, mode))
 MADE_AS(fopen, fopen64, FILE *, (const char *path, const char *mode), (path, mode))
 
-// dlsym allocates, so the real one is found without it.
-extern void *__libc_realloc(void *, size_t);
-void *realloc(void *old, size_t size) {
-    int code;
-    if (is_to_fail(CALL_realloc, CALLER, &code)) { errno = code; return NULL; }
-    return __libc_realloc(old, size);
-}
+// dlsym allocates, so the real ones are found without it.
+#define ALLOCATING(name, parameters, arguments) \
+    extern void *__libc_##name parameters; \
+    void *name parameters { \
+        int code; \
+        if (is_to_fail(CALL_##name, CALLER, &code)) { errno = code; return NULL; } \
+        return __libc_##name arguments; \
+    }
+ALLOCATING(malloc, (size_t size), (size))
+ALLOCATING(calloc, (size_t count, size_t size), (count, size))
+ALLOCATING(realloc, (void *old, size_t size), (old, size))
+MADE(strdup, char *, (const char *text), (text))
 
 CODED(curl_global_init, CURLcode, (long flags), (flags))
 MADE(curl_easy_init, CURL *, (void), ())
@@ -281,6 +289,22 @@ CODED(curl_multi_add_handle, CURLMcode, (CURLM *multi, CURL *easy), (multi, easy
 CODED(curl_multi_remove_handle, CURLMcode, (CURLM *multi, CURL *easy), (multi, easy))
 CODED(curl_multi_socket_action, CURLMcode, (CURLM *multi, curl_socket_t fd, int mask, int *running), (multi, fd, mask, running))
 MADE(curl_slist_append, struct curl_slist *, (struct curl_slist *list, const char *line), (list, line))
+
+// OpenSSL's, by hand: its headers are not needed for more.
+SYSTEM(SSL_do_handshake, int, (void *stream), (stream))
+SYSTEM(SSL_read, int, (void *stream, void *bytes, int count), (stream, bytes, count))
+SYSTEM(SSL_write, int, (void *stream, const void *bytes, int count), (stream, bytes, count))
+SYSTEM(SSL_shutdown, int, (void *stream), (stream))
+SYSTEM(BIO_read, int, (void *pipe, void *bytes, int count), (pipe, bytes, count))
+SYSTEM(BIO_write, int, (void *pipe, const void *bytes, int count), (pipe, bytes, count))
+MADE(SSL_new, void *, (void *context), (context))
+MADE(SSL_CTX_new, void *, (const void *method), (method))
+MADE(BIO_new, void *, (const void *kind), (kind))
+CODED(SSL_CTX_load_verify_file, int, (void *context, const char *path), (context, path))
+CODED(SSL_CTX_set_cipher_list, int, (void *context, const char *list), (context, list))
+CODED(SSL_CTX_use_certificate_chain_file, int, (void *context, const char *path), (context, path))
+CODED(SSL_CTX_use_PrivateKey_file, int, (void *context, const char *path, int kind), (context, path, kind))
+CODED(SSL_CTX_check_private_key, int, (const void *context), (context))
 
 // Their last parameter is a long, a pointer or a curl_off_t: one register in each case.
 #define OPTION(name, result, handle, option) \
