@@ -27,6 +27,7 @@ package final class Log: Sendable {
             var bytes = Array(line.utf8)[...]
             while !bytes.isEmpty {
                 let count = bytes.withUnsafeBytes { Glibc.write(2, $0.baseAddress, $0.count) }
+                if count < 0, errno == EINTR { continue }
                 if count <= 0 { return }
                 bytes = bytes.dropFirst(count)
             }

@@ -20,6 +20,9 @@ final class CurlSocket: Endpoint {
     private var identity: UInt64
     /// libcurl has let go of it once, to keep or to close it.
     private var hasRested = false
+    /// The kernel would not watch it: asked again after this, until it does or the socket is closed.
+    private static let retryNanoseconds: UInt64 = 10_000_000
+    private var unarmed: UInt32 = 0
     /// Uses the connection itself since libcurl has made it; libcurl's wishes count no more.
     private var tunnel: CurlTunnel?
 
@@ -50,6 +53,7 @@ final class CurlSocket: Endpoint {
         if isWatched { worker.unwatch(descriptor) }
         isWatched = false
         armed = 0
+        unarmed = 0
     }
 
     func handOver(to tunnel: CurlTunnel) {
@@ -58,13 +62,18 @@ final class CurlSocket: Endpoint {
     }
 
     private func arm(_ events: UInt32) {
-        armed = events
-        if isWatched {
-            // Fails when it is closed. It must not be added again: the number may be somebody else's.
-            _ = worker.rewatch(descriptor, events, for: self)
-        } else {
-            isWatched = worker.watch(descriptor, events, for: self)
-        }
+        // A registration that can't be changed is still there, or its socket is closed. It is never added again: the number may be
+        // somebody else's.
+        let isArmed = isWatched ? worker.rewatch(descriptor, events, for: self) : worker.watch(descriptor, events, for: self)
+        if isArmed { isWatched = true }
+        armed = isArmed ? events : 0
+        unarmed = isArmed ? 0 : events
+        // Unheard, its transfer would wait for an event that never comes.
+        if !isArmed, !isGone { wake(at: worker.nanoseconds &+ Self.retryNanoseconds) }
+    }
+
+    override func deadlineReached(_ nanoseconds: UInt64) {
+        if unarmed != 0 { arm(tunnel == nil && wanted != 0 ? wanted : unarmed) }
     }
 
     override func ready(_ events: UInt32) {

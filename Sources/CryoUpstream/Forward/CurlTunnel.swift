@@ -39,6 +39,8 @@ final class CurlTunnel: Endpoint {
     private let isConnect: Bool
     private let startedAt: UInt64
     var receiver: (any AttemptReceiver)?
+    /// libcurl has taken every option.
+    let isSound: Bool
     var isAdded = false
     var isClosed = false
 
@@ -83,13 +85,15 @@ final class CurlTunnel: Endpoint {
         out.copyBytes(from: head)
         outRange = 0..<head.count
         easy = curl_easy_init()
-        super.init(worker: forwarder.worker)
-        UpstreamProfile(upstream).configure(easy)
+        var options = EasyOptions(easy)
+        UpstreamProfile(upstream).configure(&options)
         // An upstream that speaks HTTP/2 must not be offered it: there is no upgrade in it, and libcurl has no bytes to give then.
-        cryo_easy_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        cryo_easy_long(easy, CURLOPT_CONNECT_ONLY, 1)
-        cryo_easy_long(easy, CURLOPT_FRESH_CONNECT, 1)
-        forwarder.installSocketCallbacks(easy)
+        options.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        options.set(CURLOPT_CONNECT_ONLY, 1)
+        options.set(CURLOPT_FRESH_CONNECT, 1)
+        forwarder.installSocketCallbacks(&options, easy)
+        isSound = options.areSet
+        super.init(worker: forwarder.worker)
     }
 
     deinit {
