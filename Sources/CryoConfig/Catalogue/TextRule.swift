@@ -6,7 +6,8 @@ import CryoPipeline
 
 package enum TextRule: Sendable, Equatable {
     case any, name, secret, file, environmentName, header, headerValue, method, host, browserOrigin, addressBlock
-    case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status, fileMode
+    case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status, fileMode, redisAddress, redisURL,
+        redisKey
 
     /// Why the text does not follow the rule; nil when it does. Never quotes the text: it may be a secret.
     func wrong(_ text: String) -> WrongText? {
@@ -34,6 +35,9 @@ package enum TextRule: Sendable, Equatable {
             case .code: try checkNotEmpty(text)
             case .status: _ = try parseStatus(text)
             case .fileMode: _ = try parseFileMode(text)
+            case .redisAddress: _ = try parseRedisAddress(text)
+            case .redisKey: try checkNotEmpty(text)
+            case .redisURL: _ = try parseRedisURL(text)
             }
             return nil
         } catch {
@@ -54,7 +58,8 @@ package enum TextRule: Sendable, Equatable {
         case .pin: "^sha256/[A-Za-z0-9+/]{43}=$"
         case .status: "^[45][0-9][0-9]$"
         case .fileMode: "^0?[0-7]{3}$"
-        case .any, .secret, .file, .host, .browserOrigin, .addressBlock, .listenAddress, .path, .code: nil
+        case .redisURL: "^[Rr][Ee][Dd][Ii][Ss]://"
+        case .any, .secret, .file, .host, .browserOrigin, .addressBlock, .listenAddress, .path, .code, .redisAddress, .redisKey: nil
         }
     }
 
