@@ -11,7 +11,10 @@ extension ConfigurationReader {
         guard let address, let key = node["key"]?.text else { return nil }
         if isClearText(address) { warn(node["address"] ?? node["url"], "\(path): tokens go there in clear text") }
         if node["username"] != nil, node["password"] == nil { note(node["username"], "\(path).username needs password") }
-        if url?.database != nil, node["database"] != nil { note(node["database"], "\(path).database: the url names one already") }
+        // A printed configuration has the default beside a url.
+        if let named = url?.database, let other = node["database"]?.integer, other != 0, other != named {
+            note(node["database"], "\(path).database: the url names another one")
+        }
         var settings = RedisStoreSettings(address: address, key: key)
         settings.username = node["username"]?.text
         settings.password = password

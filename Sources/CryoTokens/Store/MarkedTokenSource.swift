@@ -12,6 +12,7 @@ package struct MarkedTokenSource: TokenRefresher {
     let store: TokenStoreFile
 
     package var canRefresh: Bool { inner.canRefresh }
+    package var canIssue: Bool { inner.canIssue }
 
     package func refresh(_ current: Credential?, completion: @escaping @Sendable (RefreshResult) -> Void) {
         store.setMark()

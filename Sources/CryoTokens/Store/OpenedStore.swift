@@ -61,7 +61,7 @@ struct OpenedStore {
         var version: UInt64 = 0
         var trouble: String?
         do throws(RedisError) {
-            switch try RedisTokenLink(settings).read() {
+            switch try RedisTokenLink(settings, owner: RedisTokenLink.randomOwner()).read() {
             case .absent: break
             case .pair(let pair, let found):
                 stored = pair
@@ -81,16 +81,20 @@ struct OpenedStore {
     }
 
     /// The source as exchanges see it: where the store is shared, behind the others' refreshes.
-    func source(
-        _ refresher: any TokenRefresher, _ settings: TokenSettings, report: @escaping @Sendable (TokenReport) -> Void
-    ) -> any TokenRefresher {
-        if let file { return MarkedTokenSource(inner: refresher, keeper: keeper, store: file) }
-        guard let redis else { return refresher }
-        let shared = SharedTokenSource(
-            refresher, keeper: keeper, settings: redis.settings, version: redis.version,
-            patienceMilliseconds: settings.refresh.timeoutMilliseconds, monitor: monitor, report: report)
-        if let trouble = redis.trouble { shared.startProbing(after: trouble) }
-        return shared
+    func loaded(
+        _ refresher: any TokenRefresher, initial: NewCredential?, _ settings: TokenSettings,
+        report: @escaping @Sendable (TokenReport) -> Void
+    ) -> LoadedTokenSource {
+        let keeper = keeper
+        if let redis {
+            let shared = SharedTokenSource(
+                refresher, keeper: keeper, settings: redis.settings, version: redis.version,
+                patienceMilliseconds: settings.refresh.timeoutMilliseconds, monitor: monitor, report: report)
+            if let trouble = redis.trouble { shared.startProbing(after: trouble) }
+            return LoadedTokenSource(refresher: shared, initial: initial, store: monitor, adopt: { shared.adopt($0) })
+        }
+        let marked = file.map { MarkedTokenSource(inner: refresher, keeper: keeper, store: $0) }
+        return LoadedTokenSource(refresher: marked ?? refresher, initial: initial, store: monitor, adopt: { keeper.adopt($0) })
     }
 }
 

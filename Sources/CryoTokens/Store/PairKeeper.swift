@@ -13,8 +13,10 @@ final class PairKeeper: Sendable {
         var refreshToken: Secret?
         /// The last one that must not be presented again: rotated or refused.
         var spent: Secret?
+        /// `refreshToken` is that of a login from outside: what a refresh of an earlier login brings is not kept.
+        var isAdopted = false
         /// A pair that another gateway renewed.
-        var adopted: NewCredential?
+        var elsewhere: NewCredential?
         /// A pair that is not on disk yet.
         var unwritten: NewCredential?
         var isRetrying = false
@@ -54,13 +56,37 @@ final class PairKeeper: Sendable {
         var pair = new
         if pair.refreshToken == nil { pair.refreshToken = presented }
         let kept = pair.refreshToken
-        state.withLock { state in
-            state.refreshToken = kept
-            state.adopted = nil
-            if let presented, let kept, !presented.matches(kept) { state.spent = presented }
+        queue.sync {
+            let isOutdated = state.withLock { state -> Bool in
+                if state.isAdopted, let presented, !(state.refreshToken?.matches(presented) ?? false) { return true }
+                state.refreshToken = kept
+                state.elsewhere = nil
+                if let presented, let kept, !presented.matches(kept) { state.spent = presented }
+                return false
+            }
+            if let store, !isOutdated { write(pair, to: store) }
         }
-        if let store { queue.sync { write(pair, to: store) } }
         return pair
+    }
+
+    /// A login from outside, nil for a logout: what was kept before is gone, also from the disk. Returns when that is done.
+    func adopt(_ new: NewCredential?) {
+        queue.sync {
+            state.withLock { state in
+                state.refreshToken = new?.refreshToken
+                state.isAdopted = true
+                state.elsewhere = nil
+                state.unwritten = nil
+            }
+            guard let store else { return }
+            if let new { return write(new, to: store) }
+            do throws(SystemError) {
+                try store.remove()
+            } catch {
+                let cause = String(describing: error)
+                if monitor.fail(cause, as: .writeFailed) { report(.storeNotWritten(path: store.path, cause: cause)) }
+            }
+        }
     }
 
     /// The endpoint will never take that refresh token again. The file that holds it is set aside, else each start would
@@ -85,19 +111,19 @@ final class PairKeeper: Sendable {
     // MARK: Shared with other gateways
 
     /// Takes over a pair that another gateway renewed: what was held here is used up.
-    func adopt(_ pair: NewCredential) {
+    func takeOver(_ pair: NewCredential) {
         state.withLock { state in
             if let held = state.refreshToken, let new = pair.refreshToken, !held.matches(new) { state.spent = held }
             state.refreshToken = pair.refreshToken ?? state.refreshToken
-            state.adopted = pair
+            state.elsewhere = pair
         }
     }
 
-    /// What to refresh from: an adopted pair is later than the credential in use.
+    /// What to refresh from: a pair that was taken over is later than the credential in use.
     func base(_ current: Credential?) -> Credential? {
-        guard let adopted = state.withLock({ $0.adopted }), let current, !current.token.matches(adopted.token) else { return current }
+        guard let later = state.withLock({ $0.elsewhere }), let current, !current.token.matches(later.token) else { return current }
         return Credential(
-            token: adopted.token, refreshToken: adopted.refreshToken ?? current.refreshToken, expiresAt: adopted.expiresAt,
+            token: later.token, refreshToken: later.refreshToken ?? current.refreshToken, expiresAt: later.expiresAt,
             version: current.version, revision: current.revision, headerValue: [])
     }
 

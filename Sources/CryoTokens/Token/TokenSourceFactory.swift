@@ -9,6 +9,8 @@ package struct LoadedTokenSource: Sendable {
     package let initial: NewCredential?
     /// Whether what it renews is kept, and how that goes.
     package var store = TokenStoreMonitor(.memory)
+    /// Keeps a login from outside across restarts, nil forgets what was kept. Blocks; nil where nothing is kept.
+    package var adopt: (@Sendable (NewCredential?) -> Void)?
 }
 
 package enum TokenSourceFactory {
@@ -68,7 +70,7 @@ package enum TokenSourceFactory {
         var keeper: PairKeeper { store.keeper }
 
         func loaded(_ refresher: any TokenRefresher, _ settings: TokenSettings) -> LoadedTokenSource {
-            LoadedTokenSource(refresher: store.source(refresher, settings, report: report), initial: initial, store: store.monitor)
+            store.loaded(refresher, initial: initial, settings, report: report)
         }
     }
 

@@ -35,13 +35,18 @@ final class RedisTokenLink {
     private let leaseMilliseconds: UInt32
     private let owner: String
 
-    init(_ settings: RedisStoreSettings) throws(RedisError) {
+    /// `owner`: who holds a lease that this link takes; random, and the same for all links of one gateway's token.
+    init(_ settings: RedisStoreSettings, owner: String) throws(RedisError) {
         connection = try RedisConnection(settings)
         key = settings.key
         leaseKey = settings.key + ":lease"
         leaseMilliseconds = settings.leaseMilliseconds
+        self.owner = owner
+    }
+
+    static func randomOwner() -> String {
         var generator = SystemRandomNumberGenerator()
-        owner = String(generator.next(), radix: 16) + String(generator.next(), radix: 16)
+        return String(generator.next(), radix: 16) + String(generator.next(), radix: 16)
     }
 
     func ping() throws(RedisError) { _ = try connection.command(["PING"]) }
@@ -143,7 +148,7 @@ final class RedisTokenLink {
         return 0
         """
 
-    /// True when this link holds the lease now.
+    /// True when this link's owner holds the lease now.
     func acquire() throws(RedisError) -> Bool { try lease(Self.acquireScript) }
 
     /// False when the lease ran out and may be another's.

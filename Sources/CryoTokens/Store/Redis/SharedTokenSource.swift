@@ -34,6 +34,7 @@ package final class SharedTokenSource: TokenRefresher {
     private let monitor: TokenStoreMonitor
     private let report: @Sendable (TokenReport) -> Void
     private let queue: DispatchQueue
+    private let owner = RedisTokenLink.randomOwner()
     private let state: Mutex<State>
 
     /// `version`: of the entry that was read at the start, 0 for none. `patienceMilliseconds`: how long to wait for another gateway's
@@ -53,6 +54,7 @@ package final class SharedTokenSource: TokenRefresher {
     }
 
     package var canRefresh: Bool { inner.canRefresh }
+    package var canIssue: Bool { inner.canIssue }
 
     package func refresh(_ current: Credential?, completion: @escaping @Sendable (RefreshResult) -> Void) {
         queue.async { [self] in completion(refresh(current)) }
@@ -64,7 +66,7 @@ package final class SharedTokenSource: TokenRefresher {
     private func refresh(_ current: Credential?) -> RefreshResult {
         var hasWaited = false
         do throws(RedisError) {
-            let link = try RedisTokenLink(settings)
+            let link = try open()
             let result = try refresh(current, link, hasWaited: &hasWaited)
             found()
             return result
@@ -115,7 +117,7 @@ package final class SharedTokenSource: TokenRefresher {
             return .rejected(detail: "another gateway was told that the refresh token is refused")
         case .pair(let pair, let version):
             guard learn(version) else { return nil }
-            keeper.adopt(pair)
+            keeper.takeOver(pair)
             // An expired pair is of use for its refresh token only, which the keeper has now.
             let isExpired = pair.expiresAt.map { $0 <= TokenEndpoint.unixSeconds() } ?? false
             if isExpired || current?.token.matches(pair.token) == true { return nil }
@@ -163,7 +165,7 @@ package final class SharedTokenSource: TokenRefresher {
     private func share(_ pair: NewCredential, _ current: Credential?) -> RefreshResult {
         state.withLock { $0.unpublished = pair }
         do throws(RedisError) {
-            let link = try RedisTokenLink(settings)
+            let link = try open()
             guard try publishLeftover(link) else { return try newer(than: current, link) ?? .renewed(pair) }
         } catch {
             lost(String(describing: error))
@@ -174,7 +176,7 @@ package final class SharedTokenSource: TokenRefresher {
     /// A refusal counts only when nobody has a newer pair.
     private func judgeRefusal(_ detail: String, _ current: Credential?) -> RefreshResult {
         do throws(RedisError) {
-            let link = try RedisTokenLink(settings)
+            let link = try open()
             if let answer = try newer(than: current, link) { return answer }
             let version = state.withLock { $0.version }
             if let spent = keeper.spent, case .pair(let pair, let stored) = try link.read(), stored == version,
@@ -209,6 +211,32 @@ package final class SharedTokenSource: TokenRefresher {
         }
     }
 
+    // MARK: From outside
+
+    /// A login from outside, nil for a logout, that the other gateways hear of at their next refresh. Blocks.
+    func adopt(_ new: NewCredential?) {
+        queue.sync {
+            keeper.adopt(new)
+            state.withLock { $0.unpublished = new }
+            do throws(RedisError) {
+                let link = try open()
+                // It replaces whatever is there.
+                switch try link.read() {
+                case .absent, .corrupt: break
+                case .refused(_, let version): _ = learn(version)
+                case .pair(let pair, let version):
+                    _ = learn(version)
+                    let refreshToken = pair.refreshToken ?? Secret("")
+                    if new == nil, case .written(let next) = try link.refuse(refreshToken, after: version) { _ = learn(next) }
+                }
+                try publishLeftover(link)
+                found()
+            } catch {
+                lost(String(describing: error))
+            }
+        }
+    }
+
     // MARK: Alone
 
     private func refreshAlone(_ current: Credential?) -> RefreshResult {
@@ -225,6 +253,8 @@ package final class SharedTokenSource: TokenRefresher {
     }
 
     private var place: String { settings.place }
+
+    private func open() throws(RedisError) -> RedisTokenLink { try RedisTokenLink(settings, owner: owner) }
 
     private func lost(_ cause: String) {
         if monitor.fail(cause, as: .unreachable) { report(.sharedStoreLost(place: place, cause: cause)) }
@@ -253,7 +283,7 @@ package final class SharedTokenSource: TokenRefresher {
 
     private func probe() {
         do throws(RedisError) {
-            let link = try RedisTokenLink(settings)
+            let link = try open()
             try link.ping()
             try publishLeftover(link)
             state.withLock { $0.isProbing = false }
