@@ -16,7 +16,7 @@ ROTATIONS = 1000 if IS_LONG else 200
 
 
 @pytest.mark.deadline(600 if IS_LONG or is_sanitized() else 90)
-def test_one_refresh_for_each_rotation(gateway, upstream, endpoint, redis):
+def test_one_refresh_for_each_rotation(gateway, upstream, endpoint, redis, capsys):
     upstream.on("GET", "/x", endpoint.guard(Answer(200, "in")))
     server = redis()
     pair = replicas(gateway, upstream, endpoint, server)
@@ -34,6 +34,8 @@ def test_one_refresh_for_each_rotation(gateway, upstream, endpoint, redis):
     assert statuses == [200] * (ROTATIONS * CLIENTS * len(pair))
     # Strictly rotating: each refresh token was presented once, in the order of their issue, and none was refused.
     assert endpoint.calls == endpoint.tokens[1:2 * ROTATIONS + 1:2]
+    with capsys.disabled():
+        print(f" [{ROTATIONS} rotations, {len(statuses)} requests, {len(endpoint.calls)} refreshes]", end="")
     entry = server.entry("cryonet:test")
     assert (entry["version"], entry["token"]) == (str(ROTATIONS), endpoint.access)
     assert server.command("EXISTS", "cryonet:test:lease") == 0

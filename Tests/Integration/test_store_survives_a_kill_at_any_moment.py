@@ -45,7 +45,7 @@ class Rotations(threading.Thread):
 
 
 @pytest.mark.deadline(SECONDS + 60)
-def test_the_file_holds_a_whole_pair_and_the_next_start_goes_on(gateway, upstream, tmp_path, record_property, capsys):
+def test_the_file_holds_a_whole_pair_and_the_next_start_goes_on(gateway, upstream, tmp_path, capsys):
     endpoint = TokenEndpoint(upstream, grace=True)
     upstream.on("GET", "/x", endpoint.guard(lambda request: Answer(200, request.header("Authorization").split()[1])))
     store = tmp_path / "state" / "app.json"
