@@ -7,6 +7,7 @@ import CryoPipeline
 package enum TextRule: Sendable, Equatable {
     case any, name, secret, file, environmentName, header, headerValue, method, host, browserOrigin, addressBlock
     case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status, fileMode, retryCondition
+    case redisAddress, redisURL, redisKey
 
     /// Why the text does not follow the rule; nil when it does. Never quotes the text: it may be a secret.
     func wrong(_ text: String) -> WrongText? {
@@ -35,6 +36,9 @@ package enum TextRule: Sendable, Equatable {
             case .status: _ = try parseStatus(text)
             case .fileMode: _ = try parseFileMode(text)
             case .retryCondition: _ = try parseRetryCondition(text)
+            case .redisAddress: _ = try parseRedisAddress(text)
+            case .redisKey: try checkNotEmpty(text)
+            case .redisURL: _ = try parseRedisURL(text)
             }
             return nil
         } catch {
@@ -56,7 +60,8 @@ package enum TextRule: Sendable, Equatable {
         case .status: "^[45][0-9][0-9]$"
         case .fileMode: "^0?[0-7]{3}$"
         case .retryCondition: "^([a-z_]+|[45]([0-9][0-9]|xx)|business:.+)$"
-        case .any, .secret, .file, .host, .browserOrigin, .addressBlock, .listenAddress, .path, .code: nil
+        case .redisURL: "^[Rr][Ee][Dd][Ii][Ss]://"
+        case .any, .secret, .file, .host, .browserOrigin, .addressBlock, .listenAddress, .path, .code, .redisAddress, .redisKey: nil
         }
     }
 

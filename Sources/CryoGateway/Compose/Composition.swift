@@ -19,6 +19,8 @@ final class Composition: Sendable {
     /// A token's store and the source behind it.
     struct TokenPart: Sendable {
         let store: CredentialStore
+        /// Whether what is renewed is kept, and how that goes.
+        let keeping: TokenStoreMonitor
         let watcher: FileWatcher?
         /// Tells whether a reload asks for the same token; then the store and its login live on.
         let fingerprint: String
