@@ -282,7 +282,7 @@ extension Exchange {
         withdrawTicket()
         cancelAttempt()
         isOver = true
-        writeAudit()
+        tally(writeAudit())
         environment.counters.end()
     }
 }

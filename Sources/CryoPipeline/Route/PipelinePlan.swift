@@ -73,8 +73,16 @@ package final class RoutePlan: Sendable {
     let refreshBusinessCodes: Set<[UInt8]>
     let tokenHeader: [UInt8]
     let tokenHeaderLowercased: [UInt8]
+    /// nil: nobody counts.
+    let statistics: RouteStatistics?
+    let upstreamDurations: DurationHistogram?
 
-    package init(_ settings: RouteSettings, upstream: UpstreamPlan, credentials: CredentialStore?, policy: PolicyPlan?) {
+    package init(
+        _ settings: RouteSettings, upstream: UpstreamPlan, credentials: CredentialStore?, policy: PolicyPlan?,
+        statistics: ExchangeStatistics? = nil
+    ) {
+        self.statistics = statistics?.routes[settings.name]
+        upstreamDurations = statistics?.upstreams[upstream.settings.name]
         self.settings = settings
         self.upstream = upstream
         self.credentials = credentials
@@ -105,12 +113,15 @@ package final class PipelinePlan: Sendable {
     let clientKey: Secret?
     let trustedProxies: [AddressBlock]
     let bodyBytesMax: UInt64
+    /// Counts exchanges that never come to a route; nil: nobody does.
+    let unroutedStatistics: RouteStatistics?
 
     package init(
         routes: [RoutePlan], upstreams: [UpstreamPlan], credentials: [CredentialStore], hosts: [String], audit: AuditSettings?,
         auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
-        trustedProxies: [AddressBlock] = []
+        trustedProxies: [AddressBlock] = [], statistics: ExchangeStatistics? = nil, otherSecrets: [Secret] = []
     ) {
+        unroutedStatistics = statistics?.unrouted
         // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
         self.routes = routes.enumerated().sorted { one, other in
             let (first, second) = (one.element, other.element)
@@ -127,6 +138,6 @@ package final class PipelinePlan: Sendable {
         self.trustedProxies = trustedProxies
         bodyBytesMax = limits.bodyBytesMax
         redactor = Redactor(
-            audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: clientKey.map { [$0] } ?? [])
+            audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: otherSecrets + (clientKey.map { [$0] } ?? []))
     }
 }

@@ -4,6 +4,7 @@
 import CryoIO
 import CryoPipeline
 import CryoSync
+import Dispatch
 
 /// The credential store may throw a refreshed pair away (a logout, another login); the refresh token it came with is
 /// used up all the same. So the source remembers which one it presented last and what came of it.
@@ -12,11 +13,15 @@ final class PairKeeper: Sendable {
         var refreshToken: Secret?
         /// The last one that must not be presented again: rotated or refused.
         var spent: Secret?
+        /// `refreshToken` is that of a login from outside: what a refresh of an earlier login brings is not kept.
+        var isAdopted = false
     }
 
     private let store: TokenStoreFile?
     private let report: @Sendable (TokenReport) -> Void
     private let state: Mutex<State>
+    /// Writing is one at a time: a login may come while a refresh ends.
+    private let disk = DispatchQueue(label: "cryonet.token.store")
 
     init(store: TokenStoreFile?, refreshToken: Secret?, report: @escaping @Sendable (TokenReport) -> Void) {
         self.store = store
@@ -33,15 +38,35 @@ final class PairKeeper: Sendable {
     }
 
     /// Takes a new pair and returns it completed once it is on disk, or once it was said that it is not.
-    func keep(_ new: NewCredential, presented: Secret?) -> NewCredential {
+    func keep(_ new: NewCredential, presented: Secret?) -> NewCredential { disk.sync { keepPair(new, presented: presented) } }
+
+    /// A login from outside, nil for a logout: what was kept before is gone, also from the disk. Returns when that is done.
+    func adopt(_ new: NewCredential?) {
+        disk.sync {
+            state.withLock { state in
+                state.refreshToken = new?.refreshToken
+                state.isAdopted = true
+            }
+            guard let store else { return }
+            do throws(SystemError) {
+                if let new { try store.write(new) } else { try store.remove() }
+            } catch {
+                report(.storeNotWritten(path: store.path, cause: String(describing: error)))
+            }
+        }
+    }
+
+    private func keepPair(_ new: NewCredential, presented: Secret?) -> NewCredential {
         var pair = new
         if pair.refreshToken == nil { pair.refreshToken = presented }
         let kept = pair.refreshToken
-        state.withLock { state in
+        let isOutdated = state.withLock { state -> Bool in
+            if state.isAdopted, let presented, !(state.refreshToken?.matches(presented) ?? false) { return true }
             state.refreshToken = kept
             if let presented, let kept, !presented.matches(kept) { state.spent = presented }
+            return false
         }
-        guard let store else { return pair }
+        guard let store, !isOutdated else { return pair }
         do throws(SystemError) {
             try store.write(pair)
         } catch {

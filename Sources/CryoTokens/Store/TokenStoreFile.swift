@@ -103,6 +103,12 @@ package struct TokenStoreFile: Sendable {
         try syncDirectory()
     }
 
+    /// Returns after the file is gone for good. That there is none is no error.
+    package func remove() throws(SystemError) {
+        guard unlink(path) == 0 || errno == ENOENT else { throw SystemError("unlink") }
+        try syncDirectory()
+    }
+
     private static func text(of pair: NewCredential) -> [UInt8] {
         var writer = JSONWriter()
         writer.beginObject()

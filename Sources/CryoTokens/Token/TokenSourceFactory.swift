@@ -7,6 +7,8 @@ package struct LoadedTokenSource: Sendable {
     package let refresher: any TokenRefresher
     /// nil: no token yet. Sources that can refresh get one at the first use.
     package let initial: NewCredential?
+    /// Keeps a login from outside across restarts, nil forgets what was kept. Blocks; nil where nothing is kept.
+    package var adopt: (@Sendable (NewCredential?) -> Void)?
 }
 
 package enum TokenSourceFactory {
@@ -35,13 +37,15 @@ package enum TokenSourceFactory {
             return pair(settings, report).map { pair in
                 let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: oauth2.caFile)
                 return LoadedTokenSource(
-                    refresher: OAuth2TokenSource(oauth2, name: settings.name, keeper: pair.keeper, call: call), initial: pair.initial)
+                    refresher: OAuth2TokenSource(oauth2, name: settings.name, keeper: pair.keeper, call: call), initial: pair.initial,
+                    adopt: { pair.keeper.adopt($0) })
             }
         case .login(let login):
             return pair(settings, report).map { pair in
                 let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: login.caFile)
                 return LoadedTokenSource(
-                    refresher: LoginTokenSource(login, name: settings.name, keeper: pair.keeper, call: call), initial: pair.initial)
+                    refresher: LoginTokenSource(login, name: settings.name, keeper: pair.keeper, call: call), initial: pair.initial,
+                    adopt: { pair.keeper.adopt($0) })
             }
         }
     }
