@@ -53,17 +53,21 @@ let package = Package(
         module("CryoTokens", ["CHiredis", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync"]),
         module("CryoCoding", ["CCoding"]),
         module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
+        module("CryoAdmin", ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoIO", "CryoSync"]),
 
         // Configuration, composition, commands.
         module("CryoConfig", ["CYAML", "CryoPipeline", "CryoJSON", "CryoHTTP"]),
         module(
             "CryoGateway",
             [
-                "CryoConfig", "CryoServer", "CryoUpstream", "CryoTokens", "CryoAudit", "CryoCoding", "CryoPipeline", "CryoHTTP", "CryoJSON",
+                "CryoConfig", "CryoServer", "CryoUpstream", "CryoTokens", "CryoAudit", "CryoAdmin", "CryoCoding", "CryoPipeline",
+                "CryoHTTP", "CryoJSON",
                 "CryoIO", "CryoSync",
             ]),
         .executableTarget(
-            name: "CryoNetCLI", dependencies: ["CryoGateway", "CryoConfig", "CryoPipeline", "CryoIO", "CryoSync"], swiftSettings: strict),
+            name: "CryoNetCLI",
+            dependencies: ["CryoGateway", "CryoAdmin", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoIO", "CryoSync"],
+            swiftSettings: strict),
 
         // The same pipeline for programs that want the policies in-process.
         module("CryoNet", ["CryoPipeline", "CryoUpstream", "CryoIO", "CryoHTTP", "CryoJSON", "CryoCoding", "CryoSync"]),
@@ -79,6 +83,7 @@ let package = Package(
         tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync", "CryoTestSupport"]),
         tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync"]),
         tests("CryoAuditTests", ["CryoAudit", "CryoPipeline", "CryoIO", "CryoSync"]),
+        tests("CryoAdminTests", ["CryoAdmin", "CryoPipeline", "CryoHTTP", "CryoSync"]),
         tests("CryoCodingTests", ["CryoCoding", "CCoding"]),
         tests("CryoConfigTests", ["CryoConfig", "CryoPipeline", "CryoJSON"]),
         tests("CryoNetTests", ["CryoNet", "CryoSync", "CryoTestSupport"]),

@@ -36,6 +36,7 @@ package final class AuditWriter: AuditSink, Sendable {
     private let output: Mutex<Output>
     private let writtenCount = Atomic<UInt64>(0)
     private let droppedCount = Atomic<UInt64>(0)
+    private let isFailing = Atomic<Bool>(false)
 
     /// Only touched on the queue; the lock is never contended and only there to prove it.
     private struct Output: ~Copyable {
@@ -68,6 +69,9 @@ package final class AuditWriter: AuditSink, Sendable {
     package var written: UInt64 { writtenCount.load(ordering: .relaxed) }
     /// Lines that never will be.
     package var dropped: UInt64 { droppedCount.load(ordering: .relaxed) }
+
+    /// The last batch went into the file whole.
+    package var isWritable: Bool { !isFailing.load(ordering: .relaxed) }
 
     package func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome {
         var wake: Int?
@@ -171,6 +175,7 @@ package final class AuditWriter: AuditSink, Sendable {
         writtenCount.add(UInt64(result.lines), ordering: .relaxed)
         droppedCount.add(lost, ordering: .relaxed)
         output.unreported += lost
+        isFailing.store(lost > 0, ordering: .relaxed)
         return result.failure ?? failure
     }
 

@@ -49,6 +49,25 @@ let designExample = """
         ).get()
     }
 
+    @Test("Tokens may share a session, and the admin side has a key of its own")
+    func sessions() throws {
+        let text = """
+            listen: { address: 127.0.0.1:0 }
+            admin: { address: unix:/run/cryonet/admin.sock, key: env:ADMIN_KEY, mode: "0660" }
+            upstreams: { api: { url: https://api.example.com } }
+            tokens:
+              a: { env: { name: A }, session: user }
+              b: { env: { name: B }, session: user }
+              c: { env: { name: C } }
+            routes: [ { name: api, path: /*, upstream: api } ]
+            """
+        let configuration = try read(text).configuration
+        #expect(configuration.tokens.map(\.sessionName) == ["user", "user", nil])
+        #expect(configuration.admin?.mode == 0o660)
+        if case .environment(let name) = configuration.adminKey { #expect(name == "ADMIN_KEY") } else { Issue.record("no key") }
+        #expect(try read(designExample).configuration.adminKey == nil)
+    }
+
     @Test("The example of the design has the values it shows")
     func example() throws {
         let loaded = try read(designExample)

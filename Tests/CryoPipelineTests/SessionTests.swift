@@ -50,6 +50,32 @@ struct SessionTests {
         #expect(session.revision == next)
     }
 
+    @Test("a logout ends by itself when its time is over, and not before")
+    func logoutIsBounded() {
+        var session = Session(isAuthenticated: true, revision: first)
+        #expect(session.finishLogoutIfDue(at: .max, next: next) == false)
+        #expect(session.beginLogoutIfCurrent(first, until: 1_000) == true)
+        #expect(session.finishLogoutIfDue(at: 999, next: next) == false)
+        #expect(session.state == .loggingOut && session.revision == first)
+        #expect(session.finishLogoutIfDue(at: 1_000, next: next) == true)
+        #expect(session.state == .unauthenticated && session.revision == next)
+        #expect(session.finishLogoutIfDue(at: 2_000, next: first) == false)
+    }
+
+    @Test("the end of a logout that is over, or of another login, changes nothing")
+    func staleEnd() {
+        var session = Session(isAuthenticated: true, revision: first)
+        #expect(session.finishLogout(of: first, next: next) == false)
+        #expect(session.beginLogoutIfCurrent(first, until: 1_000) == true)
+        session.markAuthenticated(next)
+        #expect(session.finishLogout(of: first, next: first) == false)
+        #expect(session.finishLogoutIfDue(at: 2_000, next: first) == false)
+        #expect(session.state == .authenticated && session.revision == next)
+        #expect(session.beginLogoutIfCurrent(next, until: 3_000) == true)
+        #expect(session.finishLogout(of: next, next: first) == true)
+        #expect(session.state == .unauthenticated && session.revision == first)
+    }
+
     @Test("a revision is written as a UUID of version 4")
     func revisionText() {
         #expect(text(SessionRevision(high: 0, low: 0).text) == "00000000-0000-4000-8000-000000000000")

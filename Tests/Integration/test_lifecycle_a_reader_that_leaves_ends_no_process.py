@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 from client import Client, get
-from gateway import Gateway, binary, configuration, sanitizer_environment, together
+from gateway import Gateway, binary, configuration, instrument_environment, together
 from upstream import CLOSE, Answer, script
 
 TEN_MEGABYTES = 10 << 20
@@ -77,7 +77,7 @@ def test_a_command_whose_reader_has_gone_ends_silently(upstream, tmp_path, argum
     try:
         process = subprocess.run([binary(), *(part.format(config=gw.config_file) for part in arguments)], stdout=writing,
                                  stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, timeout=20,
-                                 env={"PATH": "/usr/bin:/bin", "HOME": gw.folder, **sanitizer_environment()})
+                                 env={"PATH": "/usr/bin:/bin", "HOME": gw.folder, **instrument_environment()})
     finally:
         os.close(writing)
     # Ended by the signal, or by itself: without a word about it, and without a trap.

@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 from client import get
-from gateway import binary, configuration, sanitizer_environment
+from gateway import binary, configuration, instrument_environment
 from upstream import Answer
 from waiting import wait_until
 
@@ -89,7 +89,7 @@ def refused_start(folder, config, **options):
         json.dump(config, out)
     os.chmod(file, 0o644)
     result = subprocess.run([binary(), "run", "--config", file], capture_output=True, text=True, timeout=20,
-                            env={"PATH": "/usr/bin:/bin", "APP_TOKEN": "t", "APP_REFRESH_TOKEN": "r", **sanitizer_environment()}, **options)
+                            env={"PATH": "/usr/bin:/bin", "APP_TOKEN": "t", "APP_REFRESH_TOKEN": "r", **instrument_environment()}, **options)
     assert result.returncode == 1, result.stderr
     return result.stderr
 

@@ -113,5 +113,8 @@ extension Catalogue {
             CatalogueKey("inject", .section(inject), "how requests carry the token"),
             CatalogueKey("refresh", .section(refresh), "when it is refreshed"),
             CatalogueKey("store", .section(store), "where a rotated pair is kept; absent: in memory only"),
+            CatalogueKey(
+                "session", .text(.name), example: "user",
+                "tokens that name the same session share one login: it ends for all of them at once; absent: a session of its own"),
         ], exactlyOne: ["static", "env", "file", "oauth2", "login"], notYet: ["exec"])
 }

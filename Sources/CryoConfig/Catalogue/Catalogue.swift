@@ -107,6 +107,10 @@ package enum Catalogue {
             "address", .text(.listenAddress), required: true, example: "127.0.0.1:8081",
             "host:port with an IP address, or unix:/path"),
         hosts, unsafeListen,
+        CatalogueKey(
+            "key", .text(.secret), example: "env:ADMIN_KEY",
+            "calls of /api carry it: Authorization: Bearer KEY; absent: made at the start, printed, kept in a file for the commands"),
+        CatalogueKey("mode", .text(.fileMode), standard: "0600", "as in listen"),
     ])
 
     private static let limitStandards = LimitSettings()

@@ -24,6 +24,7 @@ extension ConfigurationReader {
         settings.inject.format = node["inject"]?["format"]?.text ?? settings.inject.format
         choose(node["inject"]?["on_client_value"], &settings.inject.onClientValue)
         settings.refresh = refresh(node["refresh"])
+        settings.sessionName = node["session"]?.text
         settings.storeFile = node["store"]?["file"]?.text
         settings.storeRedis = node["store"]?["redis"].flatMap { redisStore($0, at: "\(path).store.redis") }
         return settings

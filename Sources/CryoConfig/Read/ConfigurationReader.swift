@@ -63,6 +63,7 @@ struct ConfigurationReader {
         configuration.limits = limits(root["limits"])
         if let workers = root["workers"]?.integer { configuration.workers = Int(workers) }
         configuration.admin = root["admin"].map { listen($0, at: "admin") }
+        configuration.adminKey = secret(root["admin"]?["key"], at: "admin.key")
         if let admin = configuration.admin, admin.address == configuration.listen.address, !usesAnyPort(admin.address) {
             note(root["admin"]?["address"], "admin.address: listen has the same address")
         }

@@ -13,6 +13,8 @@ package struct GatewayConfiguration: Sendable {
     package var workers = 0
     /// nil: no admin listener.
     package var admin: ListenSettings?
+    /// `admin.key`; nil: one is made at the start.
+    package var adminKey: SecretReference?
     package var upstreams: [UpstreamSettings] = []
     package var tokens: [TokenSettings] = []
     package var policies: [PolicySettings] = []

@@ -4,26 +4,87 @@
 import CryoIO
 import CryoPipeline
 import CryoTokens
+import Dispatch
 
 extension Composition {
-    static func token(_ settings: TokenSettings, replacing old: TokenPart?, log: Log) throws(GatewayError) -> TokenPart {
+    static func token(
+        _ settings: TokenSettings, replacing old: TokenPart?, session: SessionKeeper, log: Log
+    ) throws(GatewayError) -> TokenPart {
         let fingerprint = fingerprint(of: settings)
         if let old, old.fingerprint == fingerprint { return old }
         let name = settings.name
         switch TokenSourceFactory.make(settings, report: { log.warning("token \(name): \($0)") }) {
         case .failure(let problem): throw GatewayError("token \(name): \(problem)")
         case .success(let source):
+            let statistics = TokenStatistics(changedAt: source.initial == nil ? nil : unixSeconds)
             let store = CredentialStore(
                 settings: settings, refresher: source.refresher, initial: source.initial,
-                monotonic: { Clock.monotonicNanoseconds() }, report: { name, event in report(name, event, log) })
+                monotonic: { Clock.monotonicNanoseconds() },
+                report: { name, event in
+                    count(event, statistics)
+                    report(name, event, log)
+                    tell(event, of: name, session)
+                })
             return TokenPart(
-                store: store, keeping: source.store, watcher: watcher(of: settings, store, log), fingerprint: fingerprint)
+                store: store, keeping: source.store, watcher: watcher(of: settings, store, statistics), fingerprint: fingerprint,
+                session: session,
+                statistics: statistics, persist: persist(settings.name, source.adopt, statistics))
         }
     }
 
-    private static func watcher(of settings: TokenSettings, _ store: CredentialStore, _ log: Log) -> FileWatcher? {
+    private static var unixSeconds: Int64 { Clock.unixMicroseconds() / 1_000_000 }
+
+    private static func watcher(of settings: TokenSettings, _ store: CredentialStore, _ statistics: TokenStatistics) -> FileWatcher? {
         guard case .file(let path) = settings.source else { return nil }
-        return FileWatcher(path: path) { new in store.install(new, isLogin: false) }
+        return FileWatcher(path: path) { new in
+            statistics.changed(at: unixSeconds)
+            store.install(new, isLogin: false)
+        }
+    }
+
+    /// Logins and logouts of one token reach the disk in their order.
+    private static func persist(
+        _ name: String, _ adopt: (@Sendable (NewCredential?) -> Void)?, _ statistics: TokenStatistics
+    ) -> @Sendable (NewCredential?, @escaping @Sendable () -> Void) -> Void {
+        let queue = DispatchQueue(label: "cryonet.token.\(name).login")
+        return { new, completion in
+            queue.async { @Sendable in
+                adopt?(new)
+                statistics.changed(at: unixSeconds)
+                completion()
+            }
+        }
+    }
+
+    /// One keeper per session name; a reload keeps those it still needs.
+    static func session(of settings: TokenSettings, among present: [String: SessionKeeper], log: Log) -> SessionKeeper {
+        let name = settings.sessionName ?? settings.name
+        if let keeper = present[name] { return keeper }
+        return SessionKeeper(
+            name: name, revision: .random(), monotonic: { Clock.monotonicNanoseconds() },
+            later: { milliseconds, work in
+                DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: work)
+            }, observer: SessionLog(log: log))
+    }
+
+    private static func tell(_ event: TokenEvent, of token: String, _ session: SessionKeeper) {
+        switch event {
+        case .sessionExpired(let revision): session.storeExpired(revision)
+        case .sessionBegan(let revision): session.storeBegan(token, revision)
+        case .renewed, .refreshFailed, .refreshRejected, .staleResultDropped: break
+        }
+    }
+
+    private static func count(_ event: TokenEvent, _ statistics: TokenStatistics) {
+        switch event {
+        case .renewed:
+            statistics.count(.renewed)
+            statistics.changed(at: unixSeconds)
+        case .refreshFailed: statistics.count(.failed)
+        case .refreshRejected: statistics.count(.rejected)
+        case .staleResultDropped: statistics.count(.dropped)
+        case .sessionExpired, .sessionBegan: break
+        }
     }
 
     /// Everything a token is made of as one text; literal secrets by their hash. Tells whether a reload keeps the login.
@@ -48,7 +109,8 @@ extension Composition {
         case .renewed(let version): log.info("token \(name): renewed, version \(version)")
         case .refreshFailed(let detail): log.warning("token \(name): refresh failed: \(detail)")
         case .refreshRejected(let detail): log.warning("token \(name): refresh refused: \(detail)")
-        case .sessionExpired: log.warning("token \(name): session expired, log in again")
+        // The session tells, once for all its tokens.
+        case .sessionExpired, .sessionBegan: break
         case .staleResultDropped: log.info("token \(name): the result of an outdated refresh was dropped")
         }
     }

@@ -14,7 +14,8 @@ final class Composition: Sendable {
     let audit: AuditWriter?
     /// Whom the listener lets in.
     let admission: Admission
-    private let tokens: [String: TokenPart]
+    let tokens: [String: TokenPart]
+    let statistics: ExchangeStatistics
 
     /// A token's store and the source behind it.
     struct TokenPart: Sendable {
@@ -24,18 +25,43 @@ final class Composition: Sendable {
         let watcher: FileWatcher?
         /// Tells whether a reload asks for the same token; then the store and its login live on.
         let fingerprint: String
+        let session: SessionKeeper
+        let statistics: TokenStatistics
+        let persist: @Sendable (NewCredential?, @escaping @Sendable () -> Void) -> Void
     }
 
-    init(_ configuration: GatewayConfiguration, replacing old: Composition?, log: Log) throws(GatewayError) {
+    /// What the gateway lends to every composition.
+    struct Surroundings: Sendable {
+        let log: Log
+        let workers: Int
+        /// Secrets of the gateway that no configuration holds.
+        var secrets: [Secret] = []
+    }
+
+    init(_ configuration: GatewayConfiguration, replacing old: Composition?, in surroundings: Surroundings) throws(GatewayError) {
+        let log = surroundings.log
         self.configuration = configuration
         admission = try Self.admission(configuration.listen)
         var tokens: [String: TokenPart] = [:]
+        var sessions = old?.sessions ?? [:]
         for settings in configuration.tokens {
-            tokens[settings.name] = try Self.token(settings, replacing: old?.tokens[settings.name], log: log)
+            let session = Self.session(of: settings, among: sessions, log: log)
+            sessions[session.name] = session
+            tokens[settings.name] = try Self.token(settings, replacing: old?.tokens[settings.name], session: session, log: log)
         }
         self.tokens = tokens
+        let statistics = ExchangeStatistics(
+            workers: surroundings.workers, routes: configuration.routes.map(\.name), upstreams: configuration.upstreams.map(\.name),
+            replacing: old?.statistics)
+        self.statistics = statistics
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
-        plan = try Self.plan(configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log))
+        plan = try Self.plan(
+            configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log), statistics: statistics,
+            secrets: surroundings.secrets)
+    }
+
+    var sessions: [String: SessionKeeper] {
+        Dictionary(tokens.values.map { ($0.session.name, $0.session) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// Reads the certificate files anew each time: on HUP they may hold new ones.
@@ -76,7 +102,8 @@ final class Composition: Sendable {
     }
 
     private static func plan(
-        _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?
+        _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?,
+        statistics: ExchangeStatistics, secrets: [Secret]
     ) throws(GatewayError) -> PipelinePlan {
         let upstreams = configuration.upstreams.map { UpstreamPlan($0) }
         var policies: [String: PolicyPlan] = [:]
@@ -92,12 +119,20 @@ final class Composition: Sendable {
             routes.append(
                 RoutePlan(
                     settings, upstream: upstream, credentials: settings.token.flatMap { tokens[$0]?.store },
-                    policy: settings.policy.flatMap { policies[$0] }))
+                    policy: settings.policy.flatMap { policies[$0] }, statistics: statistics))
         }
         return PipelinePlan(
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
             audit: configuration.audit, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
-            trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect)
+            trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect, statistics: statistics,
+            otherSecrets: secrets)
+    }
+
+    /// Joins the tokens to their sessions; before this composition's first exchange.
+    func joinSessions() {
+        for part in tokens.values where !part.session.members.contains(where: { $0.store === part.store }) {
+            part.session.join(SessionKeeper.Member(store: part.store, persist: part.persist))
+        }
     }
 
     /// Begins to watch the sources that may change by themselves.
@@ -107,7 +142,10 @@ final class Composition: Sendable {
 
     /// Ends what a newer composition does not carry on.
     func retire(except new: Composition) {
-        for (name, part) in tokens where new.tokens[name]?.store !== part.store { part.watcher?.stop() }
+        for (name, part) in tokens where new.tokens[name]?.store !== part.store {
+            part.watcher?.stop()
+            part.session.leave(part.store)
+        }
         if let audit, new.audit !== audit { audit.close() }
     }
 

@@ -26,12 +26,28 @@ package final class Gateway: RequestAcceptor {
     // SAFETY: element `index` is used on worker `index` only.
     private nonisolated(unsafe) let environments: [ExchangeEnvironment]
     private let counters: [ExchangeCounters]
+    private let surroundings: Composition.Surroundings
     private let current: Mutex<Composition>
     private let server = Mutex<Server?>(nil)
+    private let admin = Mutex<AdminSide?>(nil)
+    private let adminKey: Secret
+    private let stage = Mutex(Life())
+    let actions: GatewayActions?
+    let startUnixSeconds = Clock.unixMicroseconds() / 1_000_000
+
+    /// What has happened to the gateway as a whole.
+    struct Life {
+        var isDraining = false
+        var reloadsDone: UInt64 = 0
+        var reloadsRefused: UInt64 = 0
+        var isLastReloadTaken = true
+    }
 
     /// Builds workers, token sources and the audit of `configuration`; opens no port.
-    package init(_ configuration: GatewayConfiguration, log: Log) throws(GatewayError) {
+    package init(_ configuration: GatewayConfiguration, log: Log, actions: GatewayActions? = nil) throws(GatewayError) {
         self.log = log
+        self.actions = actions
+        adminKey = try Self.adminKey(configuration.adminKey)
         CurlGlobal.initialize()
         let count = configuration.workers > 0 ? configuration.workers : max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
         var workers: [Worker] = []
@@ -56,7 +72,20 @@ package final class Gateway: RequestAcceptor {
             throw GatewayError("can't make a forwarder: \(error)")
         }
         self.environments = environments
-        current = Mutex(try Composition(configuration, replacing: nil, log: log))
+        surroundings = Composition.Surroundings(log: log, workers: count, secrets: configuration.admin == nil ? [] : [adminKey])
+        current = Mutex(try Composition(configuration, replacing: nil, in: surroundings))
+    }
+
+    var present: Composition { current.withLock { $0 } }
+    var life: Life { stage.withLock { $0 } }
+    var openExchanges: Int { counters.reduce(0) { $0 + $1.open } }
+    var serverStatistics: ServerStatistics? { server.withLock { $0 }?.statistics }
+    var openAdminConnections: Int { admin.withLock { $0 }?.openConnections ?? 0 }
+
+    /// nil without an admin listener.
+    package var adminAccess: AdminAccess? {
+        guard let address = admin.withLock({ $0 })?.address else { return nil }
+        return AdminAccess(address: address, key: adminKey, isKeyConfigured: present.configuration.adminKey != nil)
     }
 
     /// Opens the listeners and begins to serve. The bound addresses, as text.
@@ -67,7 +96,14 @@ package final class Gateway: RequestAcceptor {
             answersHalfClosed: composition.configuration.listen.halfClose == .keep)
         server.admission = composition.admission
         DispatchTimers.prepare()
+        composition.joinSessions()
         for worker in workers { worker.start() }
+        if let settings = composition.configuration.admin {
+            let side = try AdminSide(
+                settings, key: adminKey, limits: composition.configuration.limits, workerIndex: workers.count, control: self,
+                scrub: { [weak self] in self?.present.plan.redactor.scrub(&$0) })
+            admin.withLock { $0 = side }
+        }
         do {
             let address = try server.listen(composition.configuration.listen)
             self.server.withLock { $0 = server }
@@ -80,12 +116,35 @@ package final class Gateway: RequestAcceptor {
 
     /// Takes a new configuration whole, or nothing of it. The listen address and the number of workers stay as they are.
     package func reload(_ configuration: GatewayConfiguration) throws(GatewayError) {
+        do throws(GatewayError) {
+            try take(configuration)
+            stage.withLock { life in
+                life.reloadsDone += 1
+                life.isLastReloadTaken = true
+            }
+        } catch {
+            reloadRefused()
+            throw error
+        }
+    }
+
+    /// A configuration that never came to be one.
+    package func reloadRefused() {
+        stage.withLock { life in
+            life.reloadsRefused += 1
+            life.isLastReloadTaken = false
+        }
+    }
+
+    private func take(_ configuration: GatewayConfiguration) throws(GatewayError) {
         let old = current.withLock { $0 }
         if configuration.listen.address != old.configuration.listen.address {
             log.warning("listen.address can't change on reload; it stays \(Self.text(old.configuration.listen.address))")
         }
         if configuration.listen.mode != old.configuration.listen.mode { log.warning("listen.mode can't change on reload") }
-        let new = try Composition(configuration, replacing: old, log: log)
+        if configuration.admin?.address != old.configuration.admin?.address { log.warning("admin.address can't change on reload") }
+        let new = try Composition(configuration, replacing: old, in: surroundings)
+        new.joinSessions()
         current.withLock { $0 = new }
         server.withLock { server in
             server?.limits = configuration.limits
@@ -93,6 +152,7 @@ package final class Gateway: RequestAcceptor {
         }
         old.retire(except: new)
         new.watchSources()
+        if let hosts = configuration.admin?.hosts { admin.withLock { $0 }?.replaceHosts(hosts) }
     }
 
     /// Opens the audit file anew, for a file that was moved away.
@@ -100,6 +160,7 @@ package final class Gateway: RequestAcceptor {
 
     /// Refuses new connections, lets open exchanges end, then calls `completion` once, at the latest after the deadline.
     package func drain(completion: @escaping @Sendable () -> Void) {
+        stage.withLock { $0.isDraining = true }
         guard let server = server.withLock({ $0 }) else { return completion() }
         let once = Once(completion)
         server.beginDrain { once.run() }
@@ -115,6 +176,11 @@ package final class Gateway: RequestAcceptor {
             return server
         }
         server?.forceClose()
+        let side = admin.withLock { side in
+            defer { side = nil }
+            return side
+        }
+        side?.close()
         let group = DispatchGroup()
         for (index, worker) in workers.enumerated() {
             group.enter()

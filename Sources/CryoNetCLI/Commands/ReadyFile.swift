@@ -8,9 +8,9 @@ import Glibc
 
 enum ReadyFile {
     /// Written aside and renamed, so that a reader sees all of it or nothing.
-    static func write(_ path: String, _ addresses: [String]) throws(GatewayError) {
+    static func write(_ path: String, _ addresses: [String], admin: String? = nil) throws(GatewayError) {
         let list = addresses.map { quoted($0) }.joined(separator: ",")
-        let text = "{\"listen\":[\(list)],\"admin\":null,\"pid\":\(getpid())}\n"
+        let text = "{\"listen\":[\(list)],\"admin\":\(admin.map(quoted) ?? "null"),\"pid\":\(getpid())}\n"
         let aside = "\(path).\(getpid())"
         guard let file = fopen(aside, "w") else { throw GatewayError("\(SystemError("can't write \(aside)"))") }
         fputs(text, file)

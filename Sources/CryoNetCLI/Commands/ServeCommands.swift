@@ -27,7 +27,7 @@ extension CommandLineInterface {
         let overrides = try ConfigurationFile.overrides(arguments)
         guard let loaded = ConfigurationFile.load(file, overrides: overrides) else { return ExitStatus.failed }
         let reload: @Sendable () -> LoadedConfiguration? = { ConfigurationFile.load(file, overrides: overrides) }
-        return Serving(loaded.configuration, readyFile: arguments.value("--ready-file"), reload: reload).run()
+        return Serving(loaded, readyFile: arguments.value("--ready-file"), reload: reload).run()
     }
 
     static let proxyCommand = Command(
@@ -48,7 +48,7 @@ extension CommandLineInterface {
         quick.unsafeListen = arguments.has("--unsafe-listen")
         quick.auditFile = arguments.value("--audit")
         guard let loaded = ConfigurationFile.report(quick.load(environment: environment)) else { return ExitStatus.failed }
-        return Serving(loaded.configuration, readyFile: arguments.value("--ready-file"), reload: nil).run()
+        return Serving(loaded, readyFile: arguments.value("--ready-file"), reload: nil).run()
     }
 
     static let demoCommand = Command(
@@ -74,7 +74,7 @@ extension CommandLineInterface {
             let read = readConfiguration(Array(text.utf8), fileName: "demo", environment: { _ in nil })
             // The demo's tokens are literals on purpose; no warning helps here.
             guard let loaded = ConfigurationFile.report(read, showsWarnings: false) else { return ExitStatus.failed }
-            let serving = Serving(loaded.configuration, readyFile: arguments.value("--ready-file"), reload: nil)
+            let serving = Serving(loaded, readyFile: arguments.value("--ready-file"), reload: nil)
             return serving.run { address in print(DemoGuide.text(address: address, auditFile: audit)) }
         } catch {
             print(error: error.description)

@@ -1,6 +1,7 @@
 // A gateway in the foreground: start, ready file, signals, drain, exit status.
 // Domain: cold
 
+import CryoAdmin
 import CryoConfig
 import CryoGateway
 import CryoIO
@@ -11,16 +12,17 @@ import Glibc
 
 /// TERM and INT drain, a second one ends at once. HUP reloads the configuration and reopens the audit file.
 final class Serving: Sendable {
-    private let configuration: GatewayConfiguration
+    private let loaded: Mutex<LoadedConfiguration>
     private let readyFile: String?
     private let reload: (@Sendable () -> LoadedConfiguration?)?
     private let log = Log()
     private let queue = DispatchQueue(label: "cryonet.control")
     private let finished = DispatchSemaphore(value: 0)
     private let isDraining = Atomic<Bool>(false)
+    private let current = Mutex<Gateway?>(nil)
 
-    init(_ configuration: GatewayConfiguration, readyFile: String?, reload: (@Sendable () -> LoadedConfiguration?)?) {
-        self.configuration = configuration
+    init(_ loaded: LoadedConfiguration, readyFile: String?, reload: (@Sendable () -> LoadedConfiguration?)?) {
+        self.loaded = Mutex(loaded)
         self.readyFile = readyFile
         self.reload = reload
     }
@@ -29,14 +31,18 @@ final class Serving: Sendable {
     func run(_ started: (String) -> Void = { _ in }) -> Int32 {
         do {
             makeRoom()
-            let gateway = try Gateway(configuration, log: log)
+            let gateway = try Gateway(loaded.withLock { $0.configuration }, log: log, actions: actions)
+            current.withLock { $0 = gateway }
+            defer { current.withLock { $0 = nil } }
             let signals = Signals(queue: queue)
             signals.on(SIGTERM) { [self] in end(gateway) }
             signals.on(SIGINT) { [self] in end(gateway) }
             signals.on(SIGHUP) { [self] in takeConfiguration(gateway) }
             let addresses = try gateway.start()
             for address in addresses { log.info("listening on \(address)") }
-            if let readyFile { try ReadyFile.write(readyFile, addresses) }
+            let keyFiles = try announce(gateway.adminAccess)
+            defer { for file in keyFiles { unlink(file) } }
+            if let readyFile { try ReadyFile.write(readyFile, addresses, admin: gateway.adminAccess?.address) }
             started(addresses.first ?? "")
             fflush(nil)
             finished.wait()
@@ -53,7 +59,7 @@ final class Serving: Sendable {
     /// A connection needs a descriptor, and its exchange another one: without them connections wait in the kernel.
     private func makeRoom() {
         let descriptors = DescriptorLimit.raise()
-        let connectionsMax = UInt64(configuration.limits.connectionsMax)
+        let connectionsMax = UInt64(loaded.withLock { $0.configuration.limits.connectionsMax })
         guard descriptors > 0, descriptors < connectionsMax else { return }
         log.warning("limits.connections_max is \(connectionsMax), but only \(descriptors) descriptors may be open (ulimit -n)")
     }
@@ -68,18 +74,56 @@ final class Serving: Sendable {
         gateway.drain { [self] in finished.signal() }
     }
 
-    private func takeConfiguration(_ gateway: Gateway) {
+    @discardableResult
+    private func takeConfiguration(_ gateway: Gateway) -> ReloadAnswer {
         guard let reload else {
             gateway.reopenAudit()
-            return log.info("audit file reopened; there is no configuration file to reload")
+            log.info("audit file reopened; there is no configuration file to reload")
+            return .nothingToReload
         }
-        guard let loaded = reload() else { return log.error("reload refused: the configuration has problems; the old one stays") }
+        guard let loaded = reload() else {
+            gateway.reloadRefused()
+            log.error("reload refused: the configuration has problems; the old one stays")
+            return .refused("the configuration has problems, which the gateway's log tells; the old one stays")
+        }
         do throws(GatewayError) {
             try gateway.reload(loaded.configuration)
+            self.loaded.withLock { $0 = loaded }
             log.info("configuration reloaded")
+            return .done
         } catch {
             log.error("reload refused: \(error); the old configuration stays")
+            return .refused("\(error); the old configuration stays")
         }
+    }
+
+    /// What the admin side may ask of this program. Everything runs on the control queue, as signals do.
+    private var actions: GatewayActions {
+        GatewayActions(
+            version: CommandLineInterface.version,
+            configurationText: { [self] in ConfigurationPrinter.text(of: loaded.withLock { $0 }) },
+            reload: { [self] completion in
+                queue.async { @Sendable [self] in
+                    guard let gateway = current.withLock({ $0 }) else { return completion(.nothingToReload) }
+                    completion(takeConfiguration(gateway))
+                }
+            },
+            drain: { [self] in
+                queue.async { @Sendable [self] in
+                    // Asked twice is not meant as a second signal is.
+                    if let gateway = current.withLock({ $0 }), !isDraining.load(ordering: .relaxed) { end(gateway) }
+                }
+            })
+    }
+
+    /// Tells where the admin side is and what its key is: people by the log, commands by files. The files that were written.
+    private func announce(_ access: AdminAccess?) throws(GatewayError) -> [String] {
+        guard let access else { return [] }
+        log.info("admin side on \(access.address)")
+        if !access.isKeyConfigured {
+            access.key.withBytes { log.info("admin key \(String(decoding: $0, as: UTF8.self)), for Authorization: Bearer KEY") }
+        }
+        return try AdminKeyFile.write(access, readyFile: readyFile, log: log)
     }
 }
 

@@ -5,8 +5,9 @@ import CryoHTTP
 import CryoJSON
 
 extension Exchange {
-    func writeAudit() {
-        guard let settings = plan.audit, let sink = plan.auditSink else { return }
+    /// nil: no audit is written.
+    func writeAudit() -> AuditOutcome? {
+        guard let settings = plan.audit, let sink = plan.auditSink else { return nil }
         var writer = JSONWriter()
         writer.reserveCapacity(1024)
         writer.beginObject()
@@ -18,7 +19,7 @@ extension Exchange {
         writer.endObject()
         var line = writer.bytes
         plan.redactor.scrub(&line)
-        _ = line.withUnsafeBytes { sink.append($0) }
+        return line.withUnsafeBytes { sink.append($0) }
     }
 
     private func appendIdentity(_ writer: inout JSONWriter) {
@@ -160,9 +161,9 @@ extension Exchange {
     }
 }
 
-enum RFC3339 {
+package enum RFC3339 {
     /// `2026-11-30T07:00:00.123456Z`
-    static func text(unixMicroseconds: Int64) -> [UInt8] {
+    package static func text(unixMicroseconds: Int64) -> [UInt8] {
         let micros = UInt64(max(0, unixMicroseconds))
         let seconds = micros / 1_000_000
         let day = Int64(seconds / 86_400)

@@ -14,6 +14,8 @@ package enum FailureReason: String, Sendable, CaseIterable {
     case hostDenied = "host_denied"
     case originDenied = "origin_denied"
     case clientKeyMissing = "client_key_missing"
+    case adminKeyMissing = "admin_key_missing"
+    case adminRefused = "admin_refused"
     case loopDetected = "loop_detected"
     case tokenMissing = "token_missing"
     case tokenUnavailable = "token_unavailable"
@@ -71,7 +73,7 @@ package enum FailureTable {
 
     private static func index(of reason: FailureReason) -> Int {
         // The table is in the order of the enum; `FailureTableTests` proves it.
-        Int(truncatingIfNeeded: FailureReason.order[reason] ?? 0)
+        reason.position
     }
 
     package static let rows: [FailureRow] = [
@@ -97,6 +99,12 @@ package enum FailureTable {
             .clientKeyMissing, .http, 407, .route, .client, false, "ClientError", 407, "http_request_denied", "Client key required",
             "缺少客户端密钥",
             "The request does not carry the gateway's client key."),
+        row(
+            .adminKeyMissing, .http, 401, .route, .client, false, "AuthError", 401, "http_request_denied", "Admin key required", "缺少管理密钥",
+            "The request does not carry the admin key."),
+        row(
+            .adminRefused, .http, 409, .route, .gateway, false, "ClientError", 409, "http_request_denied", "Refused in this state",
+            "当前状态不允许该操作", "The gateway can't do that in its present state."),
         row(
             .loopDetected, .http, 508, .route, .gateway, false, "ServerError", 508, "proxy_loop_detected", "Loop detected", "请求循环",
             "The request has passed this gateway before."),
@@ -197,6 +205,9 @@ package enum FailureTable {
 extension FailureReason {
     fileprivate static let order: [FailureReason: Int] = Dictionary(
         uniqueKeysWithValues: FailureReason.allCases.enumerated().map { ($1, $0) })
+
+    /// The place among all cases.
+    package var position: Int { Int(truncatingIfNeeded: Self.order[self] ?? 0) }
 
     /// The reason an attempt's error is shown as.
     package init(_ error: ForwardError) {

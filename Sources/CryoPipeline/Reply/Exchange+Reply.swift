@@ -284,7 +284,7 @@ extension Exchange {
         cancelAttempt()
         isOver = true
         giveBackRetryBudget()
-        writeAudit()
+        tally(writeAudit())
         environment.counters.end()
     }
 }

@@ -1,9 +1,9 @@
 // Whether a request carries the key this gateway asks its clients for (design §10).
 // Domain: pure
 
-import CryoHTTP
+package import CryoHTTP
 
-enum ClientKeyRule {
+package enum ClientKeyRule {
     /// `X-CryoNet-Key: KEY`, or `Proxy-Authorization: Bearer KEY` (RFC 6750 §2.1) for clients that use a proxy setting. Every line of
     /// both is looked at, so that the time taken does not tell which one was right.
     static func carries(_ fields: FieldSection, _ key: Secret) -> Bool {
@@ -14,6 +14,15 @@ enum ClientKeyRule {
             } else if fields.has("proxy-authorization", at: index) {
                 if fields.withValue(at: index, { isBearer($0, key) }) { isFound = true }
             }
+        }
+        return isFound
+    }
+
+    /// `Authorization: Bearer KEY`, for the admin side; every line is looked at.
+    package static func authorizes(_ fields: FieldSection, _ key: Secret) -> Bool {
+        var isFound = false
+        for index in fields.lines.indices where fields.has("authorization", at: index) {
+            if fields.withValue(at: index, { isBearer($0, key) }) { isFound = true }
         }
         return isFound
     }

@@ -74,8 +74,16 @@ package final class RoutePlan: Sendable {
     let refreshBusinessCodes: Set<[UInt8]>
     let tokenHeader: [UInt8]
     let tokenHeaderLowercased: [UInt8]
+    /// nil: nobody counts.
+    let statistics: RouteStatistics?
+    let upstreamDurations: DurationHistogram?
 
-    package init(_ settings: RouteSettings, upstream: UpstreamPlan, credentials: CredentialStore?, policy: PolicyPlan?) {
+    package init(
+        _ settings: RouteSettings, upstream: UpstreamPlan, credentials: CredentialStore?, policy: PolicyPlan?,
+        statistics: ExchangeStatistics? = nil
+    ) {
+        self.statistics = statistics?.routes[settings.name]
+        upstreamDurations = statistics?.upstreams[upstream.settings.name]
         self.settings = settings
         self.upstream = upstream
         self.credentials = credentials
@@ -107,12 +115,16 @@ package final class PipelinePlan: Sendable {
     let trustedProxies: [AddressBlock]
     let connect: ListenSettings.Connect
     let bodyBytesMax: UInt64
+    /// Counts exchanges that never come to a route; nil: nobody does.
+    let unroutedStatistics: RouteStatistics?
 
     package init(
         routes: [RoutePlan], upstreams: [UpstreamPlan], credentials: [CredentialStore], hosts: [String], audit: AuditSettings?,
         auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
-        trustedProxies: [AddressBlock] = [], connect: ListenSettings.Connect = .off
+        trustedProxies: [AddressBlock] = [], connect: ListenSettings.Connect = .off, statistics: ExchangeStatistics? = nil,
+        otherSecrets: [Secret] = []
     ) {
+        unroutedStatistics = statistics?.unrouted
         // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
         self.routes = routes.enumerated().sorted { one, other in
             let (first, second) = (one.element, other.element)
@@ -130,6 +142,6 @@ package final class PipelinePlan: Sendable {
         self.connect = connect
         bodyBytesMax = limits.bodyBytesMax
         redactor = Redactor(
-            audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: clientKey.map { [$0] } ?? [])
+            audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: otherSecrets + (clientKey.map { [$0] } ?? []))
     }
 }

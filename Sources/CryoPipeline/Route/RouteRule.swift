@@ -161,11 +161,7 @@ struct RouteRule {
     }
 
     private func isOwnHost(_ authority: UnsafeRawBufferPointer) -> Bool {
-        // HTTP/1.0 clients may send none; a browser always does, so nothing is lost by allowing it.
-        if authority.isEmpty { return true }
-        guard let parts = parseAuthority(authority) else { return false }
-        let host = UnsafeRawBufferPointer(rebasing: authority[parts.host])
-        return plan.hosts.contains { own in own.withUnsafeBytes { equalsIgnoringCase(host, lowercased: $0) } }
+        SiteRule.isOwnHost(authority, plan.hosts)
     }
 
     /// Another port of this machine is another server, which a proxy setting must not reach through us.
@@ -204,28 +200,14 @@ struct RouteRule {
     private func originStanding(_ head: RequestHead, on route: RoutePlan?) -> OriginStanding {
         if let index = head.fields.firstIndex(of: "origin") {
             return head.fields.withValue(at: index) { origin in
-                if isSameOrigin(origin, host: hostField(head)) { return .own }
+                if SiteRule.isSameOrigin(origin, host: hostField(head)) { return .own }
                 let isListed = route?.cors?.origins.contains { allowed in
                     allowed.withUnsafeBytes { equalsIgnoringCase(origin, lowercased: $0) }
                 }
                 return isListed == true ? .listed : .foreign
             }
         }
-        let crossSite: StaticString = "cross-site"
-        let isCrossSite = head.fields.withValue(of: "sec-fetch-site") { equalsIgnoringCase($0, lowercased: crossSite.rawBytes) }
         // Without Origin no listed site can be told from another; an allowed page's request carries it.
-        return isCrossSite == true ? .foreign : .own
-    }
-
-    /// `http://` or `https://` and then exactly the Host the request was sent to.
-    private func isSameOrigin(_ origin: UnsafeRawBufferPointer, host: UnsafeRawBufferPointer) -> Bool {
-        let schemes: (StaticString, StaticString) = ("http://", "https://")
-        for scheme in [schemes.0, schemes.1] where origin.count > scheme.utf8CodeUnitCount {
-            let start = UnsafeRawBufferPointer(rebasing: origin[..<scheme.utf8CodeUnitCount])
-            guard equalsIgnoringCase(start, lowercased: scheme.rawBytes) else { continue }
-            let authority = UnsafeRawBufferPointer(rebasing: origin[scheme.utf8CodeUnitCount...])
-            if !host.isEmpty, areEqualIgnoringCase(authority, host) { return true }
-        }
-        return false
+        return SiteRule.isCrossSite(head.fields) ? .foreign : .own
     }
 }

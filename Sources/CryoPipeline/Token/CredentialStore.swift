@@ -21,6 +21,8 @@ package enum TokenEvent: Sendable {
     case refreshFailed(detail: String)
     case refreshRejected(detail: String)
     case sessionExpired(revision: SessionRevision)
+    /// A token came where there was no login: that is one.
+    case sessionBegan(revision: SessionRevision)
     /// A refresh ended after a logout or another login: its result was thrown away.
     case staleResultDropped
 }
@@ -43,6 +45,8 @@ package final class CredentialStore: Sendable {
         /// `version` when the present flight began; logging in and out count too.
         var flightVersion: UInt64 = 0
         var session: Session
+        /// The login is being forgotten: until that is done the source would bring it back.
+        var isHeld = false
         var gate: RefreshGate
         var waiters: [Waiter] = []
         var lastTicket: UInt64 = 0
@@ -57,14 +61,13 @@ package final class CredentialStore: Sendable {
 
     /// `report` is called outside the lock, on any thread. `monotonic` is nanoseconds.
     package init(
-        settings: TokenSettings, refresher: any TokenRefresher, initial: NewCredential?,
+        settings: TokenSettings, refresher: any TokenRefresher, initial: NewCredential?, revision: SessionRevision = .random(),
         monotonic: @escaping @Sendable () -> UInt64, report: @escaping @Sendable (String, TokenEvent) -> Void
     ) {
         self.settings = settings
         self.refresher = refresher
         self.report = report
         self.monotonic = monotonic
-        let revision = SessionRevision.random()
         var initialState = State(
             session: Session(isAuthenticated: initial?.token.isEmpty == false, revision: revision),
             gate: RefreshGate(settings: settings.refresh))
@@ -94,6 +97,7 @@ package final class CredentialStore: Sendable {
         var flight: Credential??
         let result: TokenDemand = state.withLock { state in
             let current = state.credential?.version ?? 0
+            if state.isHeld { return .answered(.rejected) }
             // The login of a refused token has ended: there is nothing newer for its requests.
             if case .refused = cause, state.credential == nil { return .answered(.rejected) }
             let decision = state.gate.demand(cause, current: current, waiters: state.waiters.count, at: now)
@@ -116,6 +120,7 @@ package final class CredentialStore: Sendable {
         let now = monotonic()
         var flight: Credential??
         state.withLock { state in
+            if state.isHeld { return }
             if case .refused = cause, state.credential == nil { return }
             let current = state.credential?.version ?? 0
             guard state.gate.demand(cause, current: current, waiters: 0, at: now) == .lead else { return }
@@ -130,11 +135,14 @@ package final class CredentialStore: Sendable {
         state.withLock { state in state.waiters.removeAll { $0.ticket == ticket } }
     }
 
-    /// Takes a token from outside a refresh: a login, a changed file. A new session begins when `isLogin`.
-    package func install(_ new: NewCredential, isLogin: Bool) {
+    /// Takes a token from outside a refresh: a login, a changed file. A new session begins when `isLogin`, with `revision` if given.
+    package func install(_ new: NewCredential, isLogin: Bool, revision: SessionRevision? = nil) {
+        var began: SessionRevision?
         let released = state.withLock { state -> [Waiter] in
             if let current = state.credential, !isLogin, current.token.matches(new.token) { return [] }
-            install(new, isLogin: isLogin || state.session.state != .authenticated, in: &state)
+            let begins = isLogin || state.session.state != .authenticated
+            install(new, isLogin: begins, revision: revision, in: &state)
+            if begins, revision == nil { began = state.session.revision }
             state.gate.forgetFailures()
             // A refresh still on its way keeps its waiters: its end finds the newer version.
             if case .refreshing = state.gate.state { return [] }
@@ -142,8 +150,28 @@ package final class CredentialStore: Sendable {
             state.waiters = []
             return waiters
         }
+        if let began { report(settings.name, .sessionBegan(revision: began)) }
         for waiter in released { waiter.resume(.ready) }
     }
+
+    /// The present token goes on under another login's revision: one that another token of the same session began.
+    package func restamp(_ revision: SessionRevision) {
+        state.withLock { state in
+            guard let old = state.credential, old.revision != revision else { return }
+            state.session.markAuthenticated(revision)
+            state.credential = Credential(
+                token: old.token, refreshToken: old.refreshToken, expiresAt: old.expiresAt, version: old.version, revision: revision,
+                headerValue: old.headerValue)
+        }
+    }
+
+    /// Keeps the source from being asked while its login is forgotten; a new login ends that too.
+    package func hold() { state.withLock { $0.isHeld = true } }
+
+    package func release() { state.withLock { $0.isHeld = false } }
+
+    /// Somebody wants a refresh in spite of what came of earlier ones.
+    package func forgetFailures() { state.withLock { $0.gate.forgetFailures() } }
 
     /// Ends the session of that revision, once: clears the token and draws a new revision (ledger AS10). nil: whichever is current.
     package func logOut(expected: SessionRevision?) -> Bool {
@@ -156,14 +184,14 @@ package final class CredentialStore: Sendable {
     // MARK: The flight
 
     private func start(_ credential: Credential?) {
-        refresher.refresh(credential) { [self] result in complete(result, of: credential) }
+        refresher.refresh(credential) { [self] result in complete(result) }
     }
 
-    private func complete(_ result: RefreshResult, of flown: Credential?) {
+    private func complete(_ result: RefreshResult) {
         let now = monotonic()
         var events: [TokenEvent] = []
         let (waiters, answer) = state.withLock { state -> ([Waiter], TokenAnswer) in
-            let answer = settle(result, of: flown, in: &state, at: now, events: &events)
+            let answer = settle(result, in: &state, at: now, events: &events)
             let waiters = state.waiters
             state.waiters = []
             return (waiters, answer)
@@ -173,7 +201,7 @@ package final class CredentialStore: Sendable {
     }
 
     private func settle(
-        _ result: RefreshResult, of flown: Credential?, in state: inout State, at now: UInt64, events: inout [TokenEvent]
+        _ result: RefreshResult, in state: inout State, at now: UInt64, events: inout [TokenEvent]
     ) -> TokenAnswer {
         let current = state.credential
         // Re-check inside: a logout, a login or a changed file while the refresh ran makes its result stale.
@@ -190,8 +218,10 @@ package final class CredentialStore: Sendable {
                 return .rejected
             }
             state.gate.complete(.renewed, current: version, at: now)
-            install(new, isLogin: state.session.state != .authenticated, in: &state)
+            let begins = state.session.state != .authenticated
+            install(new, isLogin: begins, in: &state)
             events.append(.renewed(version: state.version))
+            if begins { events.append(.sessionBegan(revision: state.session.revision)) }
             return .ready
         case .unchanged:
             state.gate.complete(.unchanged, current: version, at: now)
@@ -199,7 +229,8 @@ package final class CredentialStore: Sendable {
         case .rejected(let detail):
             state.gate.complete(.rejected, current: version, at: now)
             events.append(.refreshRejected(detail: detail))
-            if let flown, let ended = endSession(flown.revision, in: &state) {
+            // The version is the flown one, its login perhaps another by now: one that a sibling of the same session began.
+            if let current, let ended = endSession(current.revision, in: &state) {
                 events.append(.sessionExpired(revision: ended))
             }
             return .rejected
@@ -212,8 +243,9 @@ package final class CredentialStore: Sendable {
 
     // MARK: State changes, under the lock
 
-    private func install(_ new: NewCredential, isLogin: Bool, in state: inout State) {
-        if isLogin { state.session.markAuthenticated(.random()) }
+    private func install(_ new: NewCredential, isLogin: Bool, revision: SessionRevision? = nil, in state: inout State) {
+        if isLogin { state.session.markAuthenticated(revision ?? .random()) }
+        state.isHeld = false
         retire(in: &state)
         state.version += 1
         state.credential = Self.credential(

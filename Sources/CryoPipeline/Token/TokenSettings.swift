@@ -14,6 +14,8 @@ package struct TokenSettings: Sendable {
     package var storeFile: String?
     /// The Redis that keeps it for several gateways; never beside `storeFile`.
     package var storeRedis: RedisStoreSettings?
+    /// Tokens that name one session share one login; nil: the token has a session of its own, with its name.
+    package var sessionName: String?
 
     package init(name: String, source: TokenSource) {
         self.name = name
@@ -27,6 +29,17 @@ package enum TokenSource: Sendable {
     case file(path: String)
     case oauth2(OAuth2Settings)
     case login(LoginSettings)
+
+    /// The configuration's word for it.
+    package var name: String {
+        switch self {
+        case .fixed: "static"
+        case .environment: "env"
+        case .file: "file"
+        case .oauth2: "oauth2"
+        case .login: "login"
+        }
+    }
 }
 
 /// RFC 6749 §4.4 (client credentials) and §6 (refresh token).

@@ -1,0 +1,25 @@
+// The admin side as one table: every path, in the order in which the description lists them.
+// Domain: cold
+
+import CryoIO
+import CryoPipeline
+
+package final class AdminAPI: Sendable {
+    let control: any GatewayControl
+
+    package init(_ control: any GatewayControl) { self.control = control }
+
+    /// `more`: rows of other parts of the admin side.
+    package func table(adding more: [AdminRoute] = []) -> AdminTable {
+        let rows = healthRoutes + tokenRoutes + sessionRoutes + configurationRoutes + more
+        let described = rows + [AdminDescription.route({ AdminDescription.text(of: rows, version: $0) }, control)]
+        return AdminTable(described)
+    }
+
+    static let unauthorized = AdminRoute.Answer(401, "the admin key is missing or wrong", "Failure")
+    static let notFound = AdminRoute.Answer(404, "there is nothing of that name", "Failure")
+    static let malformed = AdminRoute.Answer(400, "the body is malformed", "Failure")
+    static let refused = AdminRoute.Answer(409, "the state does not allow it", "Failure")
+
+    static var unixSeconds: Int64 { Clock.unixMicroseconds() / 1_000_000 }
+}

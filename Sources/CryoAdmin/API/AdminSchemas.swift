@@ -1,0 +1,69 @@
+// The JSON Schemas (2020-12, as OpenAPI 3.1 has them) of what the admin side takes and gives.
+// Domain: pure
+
+enum AdminSchemas {
+    static let all: [(name: String, text: String)] = [
+        ("Failure", failure), ("Health", health), ("Token", token), ("TokenList", list("tokens", "Token")),
+        ("Session", session), ("SessionList", list("sessions", "Session")), ("Login", login), ("SessionLogin", sessionLogin),
+        ("Logout", logout), ("Reloaded", word("reloaded")), ("Draining", word("draining")), ("Description", #"{"type":"object"}"#),
+    ]
+
+    private static func list(_ member: String, _ item: String) -> String {
+        """
+        {"type":"object","required":["\(member)"],"properties":{"\(member)":{"type":"array","items":{"$ref":"#/components/schemas/\(item)"}}}}
+        """
+    }
+
+    private static func word(_ name: String) -> String {
+        #"{"type":"object","required":["\#(name)"],"properties":{"\#(name)":{"const":true}}}"#
+    }
+
+    private static let failure = """
+        {"type":"object","description":"RFC 9457, with the members of every failure of the gateway",
+        "required":["type","title","status","detail","kind","message","reason","step","origin","retryable","code","requestId"],
+        "properties":{"type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},"detail":{"type":"string"},
+        "instance":{"type":"string"},"kind":{"type":"string"},"message":{"type":"string"},"reason":{"type":"string"},
+        "step":{"type":"string"},"origin":{"enum":["client","gateway","upstream"]},"retryable":{"type":"boolean"},
+        "code":{"type":"integer"},"requestId":{"type":"string"}}}
+        """
+
+    private static let health = """
+        {"type":"object","required":["status","checks"],"properties":{"status":{"enum":["ok","failing"]},
+        "checks":{"type":"object","additionalProperties":{"enum":["ok","failing"]}}}}
+        """
+
+    private static let state = """
+        "name":{"type":"string"},"state":{"enum":["authenticated","loggingOut","unauthenticated"]},
+        "revision":{"type":"string","format":"uuid"}
+        """
+
+    private static let token = """
+        {"type":"object","required":["name","source","state","version","fingerprint","expiresAt","changedAt","canRefresh",
+        "hasRefreshToken","refreshes","routes","session"],"properties":{"name":{"type":"string"},"source":{"type":"string"},
+        "state":{"enum":["valid","expired","missing"]},"version":{"type":["integer","null"]},"fingerprint":{"type":["string","null"]},
+        "expiresAt":{"type":["string","null"],"format":"date-time"},"changedAt":{"type":["string","null"],"format":"date-time"},
+        "canRefresh":{"type":"boolean"},"hasRefreshToken":{"type":"boolean"},
+        "refreshes":{"type":"object","additionalProperties":{"type":"integer"}},"routes":{"type":"array","items":{"type":"string"}},
+        "session":{"type":"object","required":["name","state","revision"],"properties":{\(state)}}}}
+        """
+
+    private static let session = """
+        {"type":"object","required":["name","state","revision","tokens","events"],"properties":{\(state),
+        "tokens":{"type":"array","items":{"type":"string"}},
+        "events":{"type":"object","additionalProperties":{"type":"integer"}}}}
+        """
+
+    private static let loginMembers = """
+        "token":{"type":"string","minLength":1},"refresh_token":{"type":["string","null"],"minLength":1},
+        "expires_in":{"type":["integer","null"],"minimum":1,"maximum":315360000}
+        """
+
+    private static let login = #"{"type":"object","required":["token"],"properties":{\#(loginMembers)}}"#
+
+    private static let sessionLogin = """
+        {"type":"object","description":"the members of Login, or tokens by name where the session holds several",
+        "properties":{\(loginMembers),"tokens":{"type":"object","additionalProperties":{"$ref":"#/components/schemas/Login"}}}}
+        """
+
+    private static let logout = #"{"type":"object","properties":{"revision":{"type":["string","null"],"format":"uuid"}}}"#
+}

@@ -1,0 +1,141 @@
+// Every metric of the gateway, by the names and units of Prometheus. Labels hold names of the configuration and closed sets only.
+// Domain: cold
+
+import CryoPipeline
+
+enum GatewayMetrics {
+    static func text(of snapshot: GatewaySnapshot) -> [UInt8] {
+        var text = MetricsText()
+        appendProcess(snapshot, &text)
+        if let statistics = snapshot.statistics { appendExchanges(statistics, &text) }
+        appendTokens(snapshot, &text)
+        appendSessions(snapshot, &text)
+        appendAudit(snapshot, &text)
+        return text.bytes
+    }
+
+    private static func appendProcess(_ snapshot: GatewaySnapshot, _ text: inout MetricsText) {
+        text.family("cryonet_build_info", .gauge, "The version, as a label.")
+        text.sample("cryonet_build_info", [("version", snapshot.version)], 1)
+        text.family("process_start_time_seconds", .gauge, "When the process started, in seconds since 1970.")
+        text.sample("process_start_time_seconds", [], UInt64(max(0, snapshot.startUnixSeconds)))
+        text.family("cryonet_draining", .gauge, "1 while the gateway refuses new connections in order to end.")
+        text.sample("cryonet_draining", [], snapshot.isDraining ? 1 : 0)
+        text.family("cryonet_exchanges_open", .gauge, "Exchanges that have begun and not ended.")
+        text.sample("cryonet_exchanges_open", [], UInt64(max(0, snapshot.openExchanges)))
+        text.family("cryonet_connections_open", .gauge, "Client connections by listener.")
+        text.sample("cryonet_connections_open", [("listener", "listen")], UInt64(max(0, snapshot.openConnections)))
+        text.sample("cryonet_connections_open", [("listener", "admin")], UInt64(max(0, snapshot.openAdminConnections)))
+        text.family("cryonet_tls_handshakes_failed_total", .counter, "TLS handshakes of clients that did not succeed.")
+        text.sample("cryonet_tls_handshakes_failed_total", [], UInt64(max(0, snapshot.failedHandshakes)))
+        text.family("cryonet_config_reloads_total", .counter, "Reloads of the configuration by outcome.")
+        text.sample("cryonet_config_reloads_total", [("outcome", "taken")], snapshot.reloadsDone)
+        text.sample("cryonet_config_reloads_total", [("outcome", "refused")], snapshot.reloadsRefused)
+        text.family("cryonet_config_last_reload_successful", .gauge, "1 unless the last reload was refused.")
+        text.sample("cryonet_config_last_reload_successful", [], snapshot.isLastReloadTaken ? 1 : 0)
+    }
+
+    // MARK: Exchanges
+
+    private static func appendExchanges(_ statistics: ExchangeStatistics, _ text: inout MetricsText) {
+        // The empty name stands for exchanges that came to no route.
+        let routes = [("", statistics.unrouted)] + statistics.routes.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        text.family("cryonet_exchanges_total", .counter, "Exchanges by route and by the outcome of each step.")
+        for (name, route) in routes {
+            for (index, row) in RouteStatistics.outcomes.enumerated() {
+                let count = route.outcomes.sum(index)
+                // What a matched route can't have been counted for would only be noise.
+                if count == 0, name.isEmpty || !startsAtRoute(row.step) { continue }
+                text.sample("cryonet_exchanges_total", [("route", name), ("step", row.step.rawValue), ("outcome", row.outcome)], count)
+            }
+        }
+        text.family("cryonet_failures_total", .counter, "Failures shown to clients, by route and reason.")
+        for (name, route) in routes {
+            for reason in FailureReason.allCases {
+                let count = route.failures.sum(reason.position)
+                if count > 0 { text.sample("cryonet_failures_total", [("route", name), ("reason", reason.rawValue)], count) }
+            }
+        }
+        text.family("cryonet_replies_total", .counter, "Replies by route and class of status.")
+        for (name, route) in routes {
+            for digit in 1...5 {
+                text.sample("cryonet_replies_total", [("route", name), ("status", "\(digit)xx")], route.statuses.sum(digit))
+            }
+        }
+        text.family("cryonet_exchange_duration_seconds", .histogram, "From the first byte of a request to the end of its reply, by route.")
+        for (name, route) in routes { append("cryonet_exchange_duration_seconds", "route", name, route.durations, &text) }
+        text.family("cryonet_attempt_duration_seconds", .histogram, "From the start of an attempt to its end, by upstream.")
+        for (name, durations) in statistics.upstreams.sorted(by: { $0.key < $1.key }) {
+            append("cryonet_attempt_duration_seconds", "upstream", name, durations, &text)
+        }
+    }
+
+    private static func startsAtRoute(_ step: Step) -> Bool { step != .accept && step != .read && step != .route }
+
+    private static func append(
+        _ name: String, _ label: String, _ value: String, _ histogram: DurationHistogram, _ text: inout MetricsText
+    ) {
+        text.histogram(
+            name, [(label, value)], bounds: DurationHistogram.bounds, buckets: histogram.buckets, sumMicroseconds: histogram.sumMicroseconds
+        )
+    }
+
+    // MARK: Tokens, sessions, audit
+
+    private static func appendTokens(_ snapshot: GatewaySnapshot, _ text: inout MetricsText) {
+        let tokens = snapshot.tokens
+        text.family("cryonet_token_refreshes_total", .counter, "Refreshes by token and by how they ended.")
+        for token in tokens {
+            for end in TokenStatistics.RefreshEnd.allCases {
+                let labels = [(name: "token", value: token.name), (name: "outcome", value: end.rawValue)]
+                text.sample("cryonet_token_refreshes_total", labels, token.statistics.count(of: end))
+            }
+        }
+        text.family("cryonet_token_state", .gauge, "1 for the state a token is in.")
+        for token in tokens {
+            let expiry = token.store.snapshot().map { $0.expiresAt ?? .max }
+            let state = expiry.map { $0 <= AdminAPI.unixSeconds ? "expired" : "valid" } ?? "missing"
+            for name in ["valid", "expired", "missing"] {
+                text.sample("cryonet_token_state", [("token", token.name), ("state", name)], name == state ? 1 : 0)
+            }
+        }
+        text.family("cryonet_token_version", .gauge, "The version of the present token; 0 when there is none.")
+        for token in tokens { text.sample("cryonet_token_version", [("token", token.name)], token.store.snapshot()?.version ?? 0) }
+        text.family("cryonet_token_age_seconds", .gauge, "How long ago the token last changed; absent before the first.")
+        for token in tokens {
+            guard let changedAt = token.statistics.changedAt else { continue }
+            text.sample("cryonet_token_age_seconds", [("token", token.name)], UInt64(max(0, AdminAPI.unixSeconds - changedAt)))
+        }
+        text.family("cryonet_token_expiry_timestamp_seconds", .gauge, "When the present token ends; absent when that is unknown.")
+        for token in tokens {
+            guard let expiresAt = token.store.snapshot()?.expiresAt else { continue }
+            text.sample("cryonet_token_expiry_timestamp_seconds", [("token", token.name)], UInt64(max(0, expiresAt)))
+        }
+    }
+
+    private static func appendSessions(_ snapshot: GatewaySnapshot, _ text: inout MetricsText) {
+        text.family("cryonet_session_state", .gauge, "1 for the state a session is in.")
+        for keeper in snapshot.sessions {
+            let current = keeper.session.state
+            for state in Session.State.allCases {
+                text.sample("cryonet_session_state", [("session", keeper.name), ("state", state.rawValue)], state == current ? 1 : 0)
+            }
+        }
+        text.family("cryonet_session_events_total", .counter, "Logins that began, expired, and were ended by request.")
+        for keeper in snapshot.sessions {
+            let counts = keeper.counts
+            for name in SessionEvent.names {
+                text.sample("cryonet_session_events_total", [("session", keeper.name), ("event", name)], counts[name] ?? 0)
+            }
+        }
+    }
+
+    private static func appendAudit(_ snapshot: GatewaySnapshot, _ text: inout MetricsText) {
+        guard let audit = snapshot.audit else { return }
+        text.family("cryonet_audit_records_total", .counter, "Audit records that are in the file, and those that never will be.")
+        text.sample("cryonet_audit_records_total", [("outcome", "written")], audit.written)
+        text.sample("cryonet_audit_records_total", [("outcome", "dropped")], audit.dropped)
+        text.family("cryonet_audit_writable", .gauge, "1 unless the last batch could not be written.")
+        text.sample("cryonet_audit_writable", [], audit.isWritable ? 1 : 0)
+    }
+}

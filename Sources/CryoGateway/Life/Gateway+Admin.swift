@@ -1,0 +1,85 @@
+// What the admin side sees of the gateway and may ask of it.
+// Domain: cold
+
+package import CryoAdmin
+import CryoAudit
+import CryoConfig
+package import CryoPipeline
+import CryoServer
+import CryoTokens
+
+/// What lies with the program around the gateway: its configuration file, its signals, its end.
+package struct GatewayActions: Sendable {
+    package var version: String
+    /// The effective configuration as YAML, secrets masked.
+    package var configurationText: @Sendable () -> String
+    package var reload: @Sendable (@escaping @Sendable (ReloadAnswer) -> Void) -> Void
+    package var drain: @Sendable () -> Void
+
+    package init(
+        version: String, configurationText: @escaping @Sendable () -> String,
+        reload: @escaping @Sendable (@escaping @Sendable (ReloadAnswer) -> Void) -> Void, drain: @escaping @Sendable () -> Void
+    ) {
+        self.version = version
+        self.configurationText = configurationText
+        self.reload = reload
+        self.drain = drain
+    }
+}
+
+/// Where the admin side listens, and the key of its calls.
+package struct AdminAccess: Sendable {
+    package let address: String
+    package let key: Secret
+    /// The configuration names the key: nobody needs to be told.
+    package let isKeyConfigured: Bool
+}
+
+extension Gateway: GatewayControl {
+    /// The configured key, or a new one.
+    static func adminKey(_ reference: SecretReference?) throws(GatewayError) -> Secret {
+        guard let reference else { return AdminSide.makeKey() }
+        switch SecretResolver.resolve(reference) {
+        case .success(let key): return key
+        case .failure(let problem): throw GatewayError("admin.key: \(problem)")
+        }
+    }
+
+    package func snapshot() -> GatewaySnapshot {
+        let composition = present
+        var snapshot = GatewaySnapshot()
+        snapshot.version = actions?.version ?? ""
+        snapshot.startUnixSeconds = startUnixSeconds
+        snapshot.tokens = composition.configuration.tokens.compactMap { settings in
+            guard let part = composition.tokens[settings.name] else { return nil }
+            let routes = composition.configuration.routes.filter { $0.token == settings.name }.map(\.name)
+            return AdminToken(
+                store: part.store, session: part.session, statistics: part.statistics, source: settings.source.name, routes: routes)
+        }
+        snapshot.sessions = composition.sessions.values.sorted { $0.name < $1.name }
+        snapshot.statistics = composition.statistics
+        snapshot.openExchanges = openExchanges
+        if let statistics = serverStatistics {
+            snapshot.isStarted = true
+            snapshot.openConnections = statistics.openConnections
+            snapshot.failedHandshakes = statistics.failedHandshakes
+        }
+        snapshot.openAdminConnections = openAdminConnections
+        snapshot.audit = composition.audit.map { .init(written: $0.written, dropped: $0.dropped, isWritable: $0.isWritable) }
+        let life = life
+        snapshot.isDraining = life.isDraining
+        snapshot.reloadsDone = life.reloadsDone
+        snapshot.reloadsRefused = life.reloadsRefused
+        snapshot.isLastReloadTaken = life.isLastReloadTaken
+        return snapshot
+    }
+
+    package func configurationText() -> String { actions?.configurationText() ?? "" }
+
+    package func reload(completion: @escaping @Sendable (ReloadAnswer) -> Void) {
+        guard let actions else { return completion(.nothingToReload) }
+        actions.reload(completion)
+    }
+
+    package func drain() { actions?.drain() }
+}
