@@ -8,6 +8,7 @@ import Testing
 @Suite struct RedisStoreConfigurationTests {
     private func read(_ store: String) throws -> LoadedConfiguration {
         let text = """
+            listen: { address: 127.0.0.1:8080 }
             upstreams: { api: { url: https://api.example.com } }
             routes: [ { name: api, path: /*, upstream: api, token: t } ]
             tokens:
