@@ -60,14 +60,14 @@ private func eventually(_ condition: () -> Bool) async -> Bool {
             return renewed(1)
         }
         let second = ScriptedSource { _ in renewed(9) }
-        let one = Replica(first, server.settings(leaseMilliseconds: 100))
-        let other = Replica(second, server.settings(leaseMilliseconds: 100))
+        let one = Replica(first, server.settings(leaseMilliseconds: 1500))
+        let other = Replica(second, server.settings(leaseMilliseconds: 1500))
         async let leading = refresh(one.source, current)
         #expect(await eventually { first.calls == 1 })
         async let waiting = refresh(other.source, current)
         #expect(await eventually { other.monitor.count(of: .leaseAwaited) == 1 })
-        // Five times the lease.
-        try? await Task.sleep(for: .milliseconds(500))
+        // Twice the lease, which is long enough to be renewed in time on a busy machine.
+        try? await Task.sleep(for: .milliseconds(3000))
         gate.signal()
         #expect(text(of: await leading) == "renewed a1 r1")
         #expect(text(of: await waiting) == "renewed a1 r1")
