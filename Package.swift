@@ -49,7 +49,7 @@ let package = Package(
         module("CryoIO", ["CEpoll", "COpenSSL", "CryoSync"]),
         module("CryoServer", ["CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
         module("CryoUpstream", ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl"]),
-        module("CryoTokens", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync"]),
+        module("CryoTokens", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "CryoSync"]),
         module("CryoCoding", ["CCoding"]),
         module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
 
@@ -76,7 +76,7 @@ let package = Package(
         tests("CryoIOTests", ["CryoIO", "CEpoll", "CryoSync"]),
         tests("CryoServerTests", ["CryoServer", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
         tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync", "CryoTestSupport"]),
-        tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync"]),
+        tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "CryoSync"]),
         tests("CryoAuditTests", ["CryoAudit", "CryoPipeline", "CryoIO", "CryoSync"]),
         tests("CryoCodingTests", ["CryoCoding", "CCoding"]),
         tests("CryoConfigTests", ["CryoConfig", "CryoPipeline", "CryoJSON"]),

@@ -13,31 +13,30 @@ extension Composition {
         switch TokenSourceFactory.make(settings, report: { log.warning("token \(name): \($0)") }) {
         case .failure(let problem): throw GatewayError("token \(name): \(problem)")
         case .success(let source):
+            let early = EarlyRefresher()
             let store = CredentialStore(
                 settings: settings, refresher: source.refresher, initial: source.initial,
-                monotonic: { Clock.monotonicNanoseconds() }, report: { name, event in report(name, event, log) })
-            return TokenPart(store: store, watcher: watcher(of: settings, store, log), fingerprint: fingerprint)
+                monotonic: { Clock.monotonicNanoseconds() },
+                report: { name, event in
+                    if case .renewed = event { early.nudge() }
+                    report(name, event, log)
+                })
+            early.watch(store)
+            return TokenPart(
+                store: store, watcher: watcher(of: settings, store, log), early: source.refresher.canRefresh ? early : nil,
+                counters: source.counters, fingerprint: fingerprint)
         }
     }
 
     private static func watcher(of settings: TokenSettings, _ store: CredentialStore, _ log: Log) -> FileWatcher? {
         guard case .file(let path) = settings.source else { return nil }
-        return FileWatcher(path: path) { new in store.install(new, isLogin: false) }
+        return FileWatcher(path: path, refresh: settings.refresh) { new in store.install(new, isLogin: false) }
     }
 
     /// Everything a token is made of as one text; literal secrets by their hash. Tells whether a reload keeps the login.
     private static func fingerprint(of settings: TokenSettings) -> String {
         var text = String(describing: settings)
-        func add(_ reference: SecretReference?) {
-            if case .literal(let secret) = reference { text += " \(secret.fingerprint)" }
-        }
-        add(settings.initialToken)
-        add(settings.initialRefreshToken)
-        switch settings.source {
-        case .fixed(let token): add(token)
-        case .oauth2(let oauth2): add(oauth2.clientSecret)
-        case .environment, .file, .login: break
-        }
+        for case .literal(let secret) in settings.references { text += " \(secret.fingerprint)" }
         return text
     }
 

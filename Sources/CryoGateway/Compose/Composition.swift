@@ -20,8 +20,21 @@ final class Composition: Sendable {
     struct TokenPart: Sendable {
         let store: CredentialStore
         let watcher: FileWatcher?
+        let early: EarlyRefresher?
+        let counters: SourceCounters
         /// Tells whether a reload asks for the same token; then the store and its login live on.
         let fingerprint: String
+
+        /// Begins to watch what changes by itself: a file, the time.
+        func start() {
+            watcher?.start()
+            early?.start()
+        }
+
+        func stop() {
+            watcher?.stop()
+            early?.stop()
+        }
     }
 
     init(_ configuration: GatewayConfiguration, replacing old: Composition?, log: Log) throws(GatewayError) {
@@ -100,18 +113,18 @@ final class Composition: Sendable {
 
     /// Begins to watch the sources that may change by themselves.
     func watchSources() {
-        for part in tokens.values { part.watcher?.start() }
+        for part in tokens.values { part.start() }
     }
 
     /// Ends what a newer composition does not carry on.
     func retire(except new: Composition) {
-        for (name, part) in tokens where new.tokens[name]?.store !== part.store { part.watcher?.stop() }
+        for (name, part) in tokens where new.tokens[name]?.store !== part.store { part.stop() }
         if let audit, new.audit !== audit { audit.close() }
     }
 
     /// Ends everything; what the audit holds is written.
     func close() {
-        for part in tokens.values { part.watcher?.stop() }
+        for part in tokens.values { part.stop() }
         audit?.close()
     }
 }

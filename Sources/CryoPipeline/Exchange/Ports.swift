@@ -141,11 +141,14 @@ package struct NewCredential: Sendable {
     package var refreshToken: Secret?
     /// Seconds since 1970; nil when unknown.
     package var expiresAt: Int64?
+    /// When a token in use should be refreshed in the background; nil: as long before `expiresAt` as the settings say.
+    package var refreshAt: Int64?
 
-    package init(token: Secret, refreshToken: Secret? = nil, expiresAt: Int64? = nil) {
+    package init(token: Secret, refreshToken: Secret? = nil, expiresAt: Int64? = nil, refreshAt: Int64? = nil) {
         self.token = token
         self.refreshToken = refreshToken
         self.expiresAt = expiresAt
+        self.refreshAt = refreshAt
     }
 }
 
@@ -173,7 +176,14 @@ package enum DecodedContent: Sendable {
 package protocol TokenRefresher: Sendable {
     /// False for sources that can't produce another token (a literal).
     var canRefresh: Bool { get }
+    /// True when it can make a token without the credential of an earlier one: a first login, client credentials, a file. Then
+    /// a refused refresh has already been followed by that, and asking again after a logout begins a new session.
+    var canIssue: Bool { get }
     func refresh(_ current: Credential?, completion: @escaping @Sendable (RefreshResult) -> Void)
+}
+
+extension TokenRefresher {
+    package var canIssue: Bool { canRefresh }
 }
 
 /// Takes finished audit lines. Called on workers; copies the bytes and returns at once.

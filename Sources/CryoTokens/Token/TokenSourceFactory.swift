@@ -7,6 +7,8 @@ package struct LoadedTokenSource: Sendable {
     package let refresher: any TokenRefresher
     /// nil: no token yet. Sources that can refresh get one at the first use.
     package let initial: NewCredential?
+    /// How often the source was asked with which end.
+    package let counters: SourceCounters
 }
 
 package enum TokenSourceFactory {
@@ -24,51 +26,69 @@ package enum TokenSourceFactory {
         _ settings: TokenSettings, report: @escaping @Sendable (TokenReport) -> Void, call: EndpointCall?
     ) -> Result<LoadedTokenSource, TokenProblem> {
         let timeout = settings.refresh.timeoutMilliseconds
+        let lifetime = TokenLifetime(settings.refresh)
         switch settings.source {
         case .fixed(let reference):
-            return .success(held(SecretResolver.resolve(reference), settings, FixedTokenSource(), report))
+            return .success(held(SecretResolver.resolve(reference).map { NewCredential(token: $0) }, settings, FixedTokenSource(), report))
         case .environment(let name):
-            return .success(held(SecretResolver.environment(name), settings, EnvironmentTokenSource(), report))
-        case .file(let path):
-            return .success(held(SecretResolver.file(path), settings, FileTokenSource(path: path, name: settings.name), report))
+            let found = SecretResolver.environment(name).map { NewCredential(token: $0) }
+            return .success(held(found, settings, EnvironmentTokenSource(), report))
+        case .file(let path): return .success(file(FileTokenProducer(path: path, lifetime: lifetime), settings, report))
+        case .exec(let exec):
+            let producer = ExecTokenProducer(settings: exec, lifetime: lifetime, timeoutMilliseconds: timeout)
+            return .success(queued(producer, settings, begun(resolve(settings.initialToken, report), nil, settings)))
         case .oauth2(let oauth2):
-            return pair(settings, report).map { pair in
-                let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: oauth2.caFile)
-                return LoadedTokenSource(
-                    refresher: OAuth2TokenSource(oauth2, name: settings.name, keeper: pair.keeper, call: call), initial: pair.initial)
-            }
+            let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: oauth2.caFile)
+            return pair(settings, OAuth2Grants(oauth2, lifetime: lifetime, call: call), report)
         case .login(let login):
-            return pair(settings, report).map { pair in
-                let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: login.caFile)
-                return LoadedTokenSource(
-                    refresher: LoginTokenSource(login, name: settings.name, keeper: pair.keeper, call: call), initial: pair.initial)
-            }
+            let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: login.caFile)
+            return pair(settings, LoginGrants(login, lifetime: lifetime, call: call), report)
         }
+    }
+
+    private static func queued(
+        _ producer: any TokenProducer, _ settings: TokenSettings, _ initial: NewCredential?
+    ) -> LoadedTokenSource {
+        let counters = SourceCounters()
+        return LoadedTokenSource(
+            refresher: QueuedTokenSource(producer, name: settings.name, counters: counters), initial: initial, counters: counters)
+    }
+
+    private static func file(
+        _ producer: FileTokenProducer, _ settings: TokenSettings, _ report: @Sendable (TokenReport) -> Void
+    ) -> LoadedTokenSource {
+        let initial: NewCredential?
+        switch producer.read() {
+        case .success(let new): initial = new.credential
+        case .failure(let trouble):
+            initial = resolve(settings.initialToken, report).map { NewCredential(token: $0) }
+            if initial == nil { report(.sourceUnavailable(detail: trouble.detail)) }
+        }
+        return queued(producer, settings, initial)
     }
 
     /// A source that holds its token itself; `initial` stands in for one that is not there yet.
     private static func held(
-        _ found: Result<Secret, TokenProblem>, _ settings: TokenSettings, _ refresher: any TokenRefresher,
+        _ found: Result<NewCredential, TokenProblem>, _ settings: TokenSettings, _ refresher: any TokenRefresher,
         _ report: @Sendable (TokenReport) -> Void
     ) -> LoadedTokenSource {
         switch found {
-        case .success(let token): return LoadedTokenSource(refresher: refresher, initial: NewCredential(token: token))
+        case .success(let new): return LoadedTokenSource(refresher: refresher, initial: new, counters: SourceCounters())
         case .failure(let problem):
             let initial = resolve(settings.initialToken, report)
             if initial == nil { tell(problem, report) }
-            return LoadedTokenSource(refresher: refresher, initial: initial.map { NewCredential(token: $0) })
+            return LoadedTokenSource(
+                refresher: refresher, initial: initial.map { NewCredential(token: $0) }, counters: SourceCounters())
         }
-    }
-
-    private struct Pair {
-        let keeper: PairKeeper
-        let initial: NewCredential?
     }
 
     /// A stored pair wins over `initial`: it is what became of it.
     private static func pair(
-        _ settings: TokenSettings, _ report: @escaping @Sendable (TokenReport) -> Void
-    ) -> Result<Pair, TokenProblem> {
+        _ settings: TokenSettings, _ grants: any TokenGrants, _ report: @escaping @Sendable (TokenReport) -> Void
+    ) -> Result<LoadedTokenSource, TokenProblem> {
+        func loaded(_ keeper: PairKeeper, _ initial: NewCredential?) -> LoadedTokenSource {
+            queued(PairTokenProducer(grants: grants, keeper: keeper), settings, initial)
+        }
         let store = settings.storeFile.map { TokenStoreFile(path: $0) }
         if let store {
             switch store.read() {
@@ -76,8 +96,7 @@ package enum TokenSourceFactory {
             case .pair(var stored, let mode):
                 if stored.refreshToken == nil { stored.refreshToken = resolve(settings.initialRefreshToken, report) }
                 if mode & 0o077 != 0 { report(.storePermissionsWide(path: store.path, mode: mode)) }
-                let keeper = PairKeeper(store: store, refreshToken: stored.refreshToken, report: report)
-                return .success(Pair(keeper: keeper, initial: stored))
+                return .success(loaded(PairKeeper(store: store, refreshToken: stored.refreshToken, report: report), stored))
             case .corrupt(let cause, let keptAs): report(.storeCorrupt(path: store.path, keptAs: keptAs, cause: cause))
             case .failed(let cause): return .failure(.storeUnreadable(path: store.path, cause: cause))
             }
@@ -85,9 +104,20 @@ package enum TokenSourceFactory {
         let token = resolve(settings.initialToken, report)
         let refreshToken = resolve(settings.initialRefreshToken, report)
         return .success(
-            Pair(
-                keeper: PairKeeper(store: store, refreshToken: refreshToken, report: report),
-                initial: token.map { NewCredential(token: $0, refreshToken: refreshToken) }))
+            loaded(
+                PairKeeper(store: store, refreshToken: refreshToken, report: report),
+                begun(token, refreshToken, settings)))
+    }
+
+    /// The configured token, unless it says itself that it has ended; how long another one lives is not known.
+    private static func begun(_ token: Secret?, _ refreshToken: Secret?, _ settings: TokenSettings) -> NewCredential? {
+        var lifetime = TokenLifetime(settings.refresh)
+        lifetime.defaultSeconds = nil
+        let now = TokenEndpoint.unixSeconds()
+        let issued = token.map {
+            lifetime.issued($0, refreshToken: refreshToken, told: .nothing, now: now, random: .random(in: 0...UInt64.max))
+        }
+        return try? issued?.get().credential
     }
 
     private static func resolve(_ reference: SecretReference?, _ report: @Sendable (TokenReport) -> Void) -> Secret? {
@@ -103,6 +133,6 @@ package enum TokenSourceFactory {
     /// The configuration's check has named unset variables already.
     private static func tell(_ problem: TokenProblem, _ report: @Sendable (TokenReport) -> Void) {
         if case .environmentMissing = problem { return }
-        report(.sourceUnavailable(problem))
+        report(.sourceUnavailable(detail: String(describing: problem)))
     }
 }
