@@ -1,3 +1,4 @@
+import CryoIO
 import CryoJSON
 import CryoPipeline
 import CryoTokens
@@ -75,6 +76,19 @@ import Testing
         #expect(text(of: await refresh(source.refresher, old)) == "failed: the login call was refused by its code 50301 (answer_code)")
         #expect(text(of: await refresh(source.refresher, old)) == "rejected: the login call was refused by its code 40001 (code_refused)")
         #expect(endpoint.requests.map { $0.body.hasPrefix("rt=") } == [true, false, false])
+    }
+
+    @Test("a refresh and the login after it have one timeout together") func oneTimeout() async throws {
+        let endpoint = LoopbackEndpoint(answer(401, ""), LoopbackEndpoint.silence, Self.granted(3))
+        defer { endpoint.stop() }
+        var settings = token(try settings(endpoint))
+        settings.refresh.timeoutMilliseconds = 1500
+        let source = try load(settings)
+        let start = Clock.monotonicNanoseconds()
+        #expect(text(of: await refresh(source.refresher, credential("a1", refreshToken: "r1"))).hasSuffix("(timed_out)"))
+        #expect(Clock.monotonicNanoseconds() - start >= 1_400_000_000)
+        #expect(endpoint.requests.count == 2)
+        #expect(source.counters.seen.map(\.outcome) == [.timedOut])
     }
 
     @Test("an endpoint that is down during the refresh keeps the refresh token, and logs nobody in") func down() async throws {

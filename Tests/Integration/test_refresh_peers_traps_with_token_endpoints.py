@@ -67,6 +67,18 @@ def test_a_revoked_token_is_replaced_whatever_the_clock_says(gateway, upstream):
     assert len(issued) == 2
 
 
+def test_the_same_token_again_is_no_new_one(gateway, upstream):
+    """The original 401 is the answer, and the endpoint is not asked in a circle. (B-03, A03)"""
+    upstream.on("POST", "/token", Answer(json_body={"access_token": "token-for-ever-0123456789", "expires_in": 3600}))
+    upstream.on("GET", "/x", Answer(401, "no"))
+    gw = start(gateway, configuration(upstream, route={"token": "app"}, tokens={"app": section(upstream.url + "/token")}))
+    for _ in range(3):
+        response = get(gw, "/x")
+        assert response.status == 401 and response.body == b"no"
+    assert len(upstream.to("/x")) == 3
+    assert len(upstream.to("/token")) == 2, "the first token, and one refresh for its version"
+
+
 def test_a_static_token_is_never_retried(gateway, upstream):
     upstream.on("GET", "/x", Answer(401, "no"))
     gw = gateway(configuration(upstream, route={"token": "app"}, tokens={"app": {"static": {"token": "env:SECRET"}}}),

@@ -26,23 +26,25 @@ struct LoginGrants: TokenGrants {
     /// A refresh that presents nothing is a login in itself.
     var canIssue: Bool { signIn != nil || (refresh != nil && !presentsRefreshToken && !presentsToken) }
 
-    func renew(_ presented: Secret?, _ current: Credential?) -> Result<IssuedToken, SourceTrouble>? {
+    func renew(_ presented: Secret?, _ current: Credential?, deadline: UInt64) -> Result<IssuedToken, SourceTrouble>? {
         guard let refresh, let fields = settings.refresh?.fields else { return nil }
         if presentsRefreshToken, presented == nil { return nil }
         if presentsToken, current == nil { return nil }
-        return ask(refresh, fields, name: "the refresh call", token: current?.token, refreshToken: presented)
+        return ask(
+            refresh, fields, name: "the refresh call", token: current?.token, refreshToken: presented, deadline: deadline)
     }
 
-    func issue() -> Result<IssuedToken, SourceTrouble>? {
+    func issue(deadline: UInt64) -> Result<IssuedToken, SourceTrouble>? {
         guard let signIn, let fields = settings.signIn?.fields else { return nil }
-        return ask(signIn, fields, name: "the login call")
+        return ask(signIn, fields, name: "the login call", deadline: deadline)
     }
 
     private func ask(
-        _ template: TokenCallTemplate, _ fields: TokenFields, name: String, token: Secret? = nil, refreshToken: Secret? = nil
+        _ template: TokenCallTemplate, _ fields: TokenFields, name: String, token: Secret? = nil, refreshToken: Secret? = nil,
+        deadline: UInt64
     ) -> Result<IssuedToken, SourceTrouble> {
         let now = TokenEndpoint.unixSeconds()
-        return template.filled(token: token, refreshToken: refreshToken)
+        return template.filled(token: token, refreshToken: refreshToken, deadline: deadline)
             .flatMap { call($0) }
             .flatMap { judge($0, fields, name: name, now: now) }
     }

@@ -12,15 +12,15 @@ struct TokenCallTemplate: Sendable {
     var usesToken: Bool { call.texts.contains { TemplateText($0).usesToken } }
     var usesRefreshToken: Bool { call.texts.contains { TemplateText($0).usesRefreshToken } }
 
-    func filled(token: Secret?, refreshToken: Secret?) -> Result<EndpointRequest, SourceTrouble> {
+    func filled(token: Secret?, refreshToken: Secret?, deadline: UInt64) -> Result<EndpointRequest, SourceTrouble> {
         do throws(SourceTrouble) {
-            return .success(try request(TemplateValues(token: token, refreshToken: refreshToken)))
+            return .success(try request(TemplateValues(token: token, refreshToken: refreshToken), deadline))
         } catch {
             return .failure(error)
         }
     }
 
-    private func request(_ values: TemplateValues) throws(SourceTrouble) -> EndpointRequest {
+    private func request(_ values: TemplateValues, _ deadline: UInt64) throws(SourceTrouble) -> EndpointRequest {
         let url = try values.fill(call.url) { FormEncoding.append($0, to: &$1, spaceAsPlus: false) }
         var headers = try values.headers(call.headers)
         func setIfAbsent(_ name: String, _ value: String) {
@@ -39,7 +39,8 @@ struct TokenCallTemplate: Sendable {
             setIfAbsent("Content-Type", "application/x-www-form-urlencoded")
         }
         setIfAbsent("Accept", "application/json")
-        return EndpointRequest(method: call.method, url: String(decoding: url, as: UTF8.self), headers: headers, body: body)
+        return EndpointRequest(
+            method: call.method, url: String(decoding: url, as: UTF8.self), headers: headers, body: body, deadline: deadline)
     }
 
     private static func write(

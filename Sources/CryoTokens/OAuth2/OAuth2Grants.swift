@@ -18,19 +18,19 @@ struct OAuth2Grants: TokenGrants {
     /// RFC 6749 §4.4.3: client credentials come without a refresh token; one sent all the same is not used.
     var presentsRefreshToken: Bool { settings.grantType != .clientCredentials }
 
-    func renew(_ presented: Secret?, _ current: Credential?) -> Result<IssuedToken, SourceTrouble>? {
+    func renew(_ presented: Secret?, _ current: Credential?, deadline: UInt64) -> Result<IssuedToken, SourceTrouble>? {
         guard presentsRefreshToken, let presented else { return nil }
-        return ask("refresh_token") { body throws(SourceTrouble) in
+        return ask("refresh_token", deadline) { body throws(SourceTrouble) in
             presented.withBytes { FormEncoding.appendPair("refresh_token", $0, to: &body) }
         }
     }
 
-    func issue() -> Result<IssuedToken, SourceTrouble>? {
+    func issue(deadline: UInt64) -> Result<IssuedToken, SourceTrouble>? {
         switch settings.grantType {
         case .refreshToken: nil
-        case .clientCredentials: ask("client_credentials") { (_: inout [UInt8]) throws(SourceTrouble) in }
+        case .clientCredentials: ask("client_credentials", deadline) { (_: inout [UInt8]) throws(SourceTrouble) in }
         case .password:
-            ask("password") { body throws(SourceTrouble) in
+            ask("password", deadline) { body throws(SourceTrouble) in
                 FormEncoding.appendPair("username", (settings.username ?? "").utf8, to: &body)
                 guard let reference = settings.password else { return }
                 let password = try secret(reference, "password")
@@ -42,12 +42,12 @@ struct OAuth2Grants: TokenGrants {
     // MARK: The request
 
     private func ask(
-        _ grantType: String, _ appendGrant: (inout [UInt8]) throws(SourceTrouble) -> Void
+        _ grantType: String, _ deadline: UInt64, _ appendGrant: (inout [UInt8]) throws(SourceTrouble) -> Void
     ) -> Result<IssuedToken, SourceTrouble> {
         let now = TokenEndpoint.unixSeconds()
         let request: EndpointRequest
         do throws(SourceTrouble) {
-            request = try self.request(grantType, appendGrant, now: now)
+            request = try self.request(grantType, deadline, appendGrant, now: now)
         } catch {
             return .failure(error)
         }
@@ -55,7 +55,7 @@ struct OAuth2Grants: TokenGrants {
     }
 
     private func request(
-        _ grantType: String, _ appendGrant: (inout [UInt8]) throws(SourceTrouble) -> Void, now: Int64
+        _ grantType: String, _ deadline: UInt64, _ appendGrant: (inout [UInt8]) throws(SourceTrouble) -> Void, now: Int64
     ) throws(SourceTrouble) -> EndpointRequest {
         var body: [UInt8] = []
         var headers = try TemplateValues().headers(settings.tokenHeaders)
@@ -72,7 +72,7 @@ struct OAuth2Grants: TokenGrants {
             FormEncoding.appendPair(parameter.name, try TemplateValues().fill(parameter.value), to: &body)
         }
         try authenticate(&headers, &body, now: now)
-        return EndpointRequest(method: "POST", url: settings.tokenEndpoint, headers: headers, body: body)
+        return EndpointRequest(method: "POST", url: settings.tokenEndpoint, headers: headers, body: body, deadline: deadline)
     }
 
     private func authenticate(

@@ -126,4 +126,10 @@ package final class SourceCounters: Sendable {
     }
 
     package func count(of outcome: SourceOutcome) -> UInt64 { counts.withLock { $0[outcome] ?? 0 } }
+
+    /// Every outcome that was seen, in the order of the enum.
+    package var seen: [(outcome: SourceOutcome, count: UInt64)] {
+        let counts = counts.withLock { $0 }
+        return SourceOutcome.allCases.compactMap { outcome in counts[outcome].map { (outcome, $0) } }
+    }
 }

@@ -12,6 +12,8 @@ struct EndpointRequest: Sendable {
     var url: String
     var headers: [(name: String, value: String)]
     var body: [UInt8]
+    /// Monotonic time in nanoseconds until which an answer is waited for.
+    var deadline: UInt64
 }
 
 struct EndpointAnswer: Sendable {
@@ -21,18 +23,22 @@ struct EndpointAnswer: Sendable {
     var date: Int64?
 }
 
-/// Performs a call and waits for its end: within the timeout, without following redirects.
+/// Performs a call and waits for its end: within the request's time, without following redirects.
 typealias EndpointCall = @Sendable (EndpointRequest) -> Result<EndpointAnswer, SourceTrouble>
 
 enum TokenEndpoint {
     /// A longer answer is no token.
     static let answerBytesMax = 262_144
 
-    static func call(timeoutMilliseconds: UInt32, caFile: String?) -> EndpointCall {
+    static func call(caFile: String?) -> EndpointCall {
         { request in
-            BlockingHTTPClient.perform(
+            let now = Clock.monotonicNanoseconds()
+            guard now < request.deadline else { return .failure(SourceTrouble(.timedOut, "no time was left for the call")) }
+            // At least a millisecond: none would be no bound.
+            let timeout = UInt32(clamping: (request.deadline - now) / 1_000_000 + 1)
+            return BlockingHTTPClient.perform(
                 method: request.method, url: request.url, headers: request.headers, body: request.body,
-                timeoutMilliseconds: timeoutMilliseconds, caFile: caFile
+                timeoutMilliseconds: timeout, caFile: caFile
             )
             .map { EndpointAnswer(status: Int($0.status), body: $0.body, date: $0.date) }
             .mapError { SourceTrouble(outcome(of: $0.kind), "the token endpoint did not answer: \($0)") }

@@ -38,10 +38,10 @@ package enum TokenSourceFactory {
             let producer = ExecTokenProducer(settings: exec, lifetime: lifetime, timeoutMilliseconds: timeout)
             return .success(queued(producer, settings, begun(resolve(settings.initialToken, report), nil, settings)))
         case .oauth2(let oauth2):
-            let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: oauth2.caFile)
+            let call = call ?? TokenEndpoint.call(caFile: oauth2.caFile)
             return pair(settings, OAuth2Grants(oauth2, lifetime: lifetime, call: call), report)
         case .login(let login):
-            let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: login.caFile)
+            let call = call ?? TokenEndpoint.call(caFile: login.caFile)
             return pair(settings, LoginGrants(login, lifetime: lifetime, call: call), report)
         }
     }
@@ -87,7 +87,9 @@ package enum TokenSourceFactory {
         _ settings: TokenSettings, _ grants: any TokenGrants, _ report: @escaping @Sendable (TokenReport) -> Void
     ) -> Result<LoadedTokenSource, TokenProblem> {
         func loaded(_ keeper: PairKeeper, _ initial: NewCredential?) -> LoadedTokenSource {
-            queued(PairTokenProducer(grants: grants, keeper: keeper), settings, initial)
+            queued(
+                PairTokenProducer(grants: grants, keeper: keeper, timeoutMilliseconds: settings.refresh.timeoutMilliseconds), settings,
+                initial)
         }
         let store = settings.storeFile.map { TokenStoreFile(path: $0) }
         if let store {
