@@ -79,7 +79,7 @@ func setEnvironment(_ name: String) -> String? { name.hasPrefix("CRYONET_") ? ni
         #expect(document.problems == [])
         for (path, key) in Catalogue.flattened { #expect(text.contains("\"\(key.name)\": {"), "\(path)") }
         let tokens = try #require(document.root?["properties"]?["tokens"]?["additionalProperties"])
-        #expect(tokens["oneOf"]?.items.count == 5)
+        #expect(tokens["oneOf"]?.items.count == 6)
         let timeout = tokens["properties"]?["refresh"]?["properties"]?["timeout_ms"]
         #expect(timeout?["default"]?.integer == 10000)
         #expect(timeout?["maximum"]?.integer == 86_400_000)

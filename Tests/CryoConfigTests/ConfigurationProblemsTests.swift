@@ -183,8 +183,9 @@ import Testing
     ]
 
     static let tokens = [
-        Case("tokens", "{ t: {} }", "1:14: tokens.t: needs one of static, env, file, oauth2, login"),
-        Case("tokens", "{ t: { exec: { command: [a] } } }", "1:16: tokens.t.exec: not supported yet"),
+        Case("tokens", "{ t: {} }", "1:14: tokens.t: needs one of static, env, file, exec, oauth2, login"),
+        Case("tokens", "{ t: { exec: { command: [] } } }", "1:33: tokens.t.exec.command: needs a program"),
+        Case("tokens", "{ t: { exec: { command: a b } } }", "1:33: tokens.t.exec.command: expected a list, found a b"),
         Case("tokens", "{ t: { env: { name: A }, file: { path: p } } }", "1:34: tokens.t: file and env exclude each other"),
         Case(
             "tokens", "{ t: { env: { name: 1A } } }",
@@ -205,6 +206,28 @@ import Testing
         Case(
             "tokens", "{ t: { oauth2: { token_endpoint: https://a.example, client_id: c, grant_type: refresh_token } } }",
             "1:24: tokens.t.oauth2: grant_type refresh_token needs initial.refresh_token or store"),
+        Case(
+            "tokens",
+            "{ t: { oauth2: { token_endpoint: https://a.example, client_id: c, auth_method: private_key_jwt, client_secret: env:A } } }",
+            "1:24: tokens.t.oauth2: auth_method private_key_jwt needs private_key",
+            "1:120: tokens.t.oauth2.client_secret: auth_method private_key_jwt has no use for it"),
+        Case(
+            "tokens", "{ t: { oauth2: { token_endpoint: https://a.example, client_id: c, grant_type: password, username: u } } }",
+            "1:24: tokens.t.oauth2: grant_type password needs password"),
+        Case(
+            "tokens",
+            "{ t: { oauth2: { token_endpoint: https://a.example, client_id: c, client_secret: env:A, endpoint_params: { scope: s } } } }",
+            "1:123: tokens.t.oauth2.endpoint_params: scope has a key of its own"),
+        Case("tokens", "{ t: { login: { fields: { token: t } } } }", "1:23: tokens.t.login: needs sign_in or refresh"),
+        Case(
+            "tokens", "{ t: { login: { sign_in: { url: https://a.example } } } }",
+            "1:34: tokens.t.login.sign_in: needs fields, here or beside it"),
+        Case(
+            "tokens", "{ t: { login: { sign_in: { url: https://a.example, form: { a: \"{token}\" } }, fields: { token: t } } } }",
+            "1:34: tokens.t.login.sign_in: there is no token yet: {token} and {refresh_token} belong into refresh"),
+        Case(
+            "tokens", "{ t: { login: { sign_in: { url: https://a.example }, fields: { token: t }, transient_codes: [1] } } }",
+            "1:101: tokens.t.login.transient_codes: codes are those of the field that success names"),
         Case(
             "tokens", "{ t: { login: { refresh: { url: https://a.example, json: {}, form: {} }, fields: { token: t } } } }",
             "1:70: tokens.t.login.refresh: form and json exclude each other"),

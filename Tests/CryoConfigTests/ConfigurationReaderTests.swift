@@ -104,17 +104,18 @@ let designExample = """
     @Test("The token of the design's example has its call, fields and references")
     func exampleToken() throws {
         let token = try #require(try read(designExample).configuration.tokens.first)
-        guard case .login(let login) = token.source, case .json(.object(let members)) = login.refresh.body else {
+        guard case .login(let login) = token.source, let refresh = login.refresh, case .json(.object(let members)) = refresh.call.body
+        else {
             Issue.record("not a login with a JSON body")
             return
         }
-        #expect(login.refresh.method == "POST" && login.refresh.url == "https://api.example.com/auth/refresh")
+        #expect(refresh.call.method == "POST" && refresh.call.url == "https://api.example.com/auth/refresh")
         #expect(members.map(\.key) == ["refreshToken", "n"])
         guard case .string("{refresh_token}") = members[0].value, case .literal("1") = members[1].value else {
             Issue.record("the body is not as written")
             return
         }
-        #expect(login.tokenPath == JSONPath("data.token") && login.expiresInPath == JSONPath("data.expiresIn"))
+        #expect(refresh.fields.token == JSONPath("data.token") && refresh.fields.expiresIn == JSONPath("data.expiresIn"))
         #expect(login.success?.equals == .number("0"))
         guard case .environment("APP_REFRESH_TOKEN") = token.initialRefreshToken else {
             Issue.record("the reference is lost")
@@ -163,6 +164,49 @@ let designExample = """
         #expect(loaded.origins["workers"] == .environment(name: "CRYONET_WORKERS"))
         #expect(loaded.origins["routes[0].name"] == .file(YAMLMark(line: 7, column: 13)))
         #expect(loaded.origins["limits.head_bytes_max"] == nil)
+    }
+
+    @Test("Sources with calls are read whole: exec, a signed client, a first login with secrets from elsewhere")
+    func sources() throws {
+        let loaded = try read(
+            """
+            listen: { address: 127.0.0.1:0 }
+            upstreams: { api: { url: https://a.example } }
+            tokens:
+              a: { exec: { command: [token, "a b"], env: { K: "env:CRYONET_TEST_K", R: eu } } }
+              b:
+                oauth2: { token_endpoint: "https://i.example/t", client_id: c, auth_method: private_key_jwt, private_key: file:/k, key_id: 7,
+                          resources: [r1, r2], endpoint_params: { tenant: blue }, token_headers: { X-D: "{env:CRYONET_TEST_D}" } }
+                refresh: { default_ttl_s: 300 }
+              c:
+                login:
+                  sign_in: { url: "https://a.example/in", json: { user: u, password: "env:CRYONET_TEST_P" }, fields: { token: first } }
+                  refresh: { url: "https://a.example/re", form: { rt: "{refresh_token}" } }
+                  fields: { token: later, expires_at: until }
+                  success: { field: code, equals: 0 }
+                  transient_codes: [50301]
+                  refusal_statuses: [401]
+            routes: [ { name: r, path: /*, upstream: api } ]
+            """, environment: ["CRYONET_TEST_K": "k"])
+        #expect(
+            loaded.warnings.map(\.description) == [
+                "c.yaml:7:93: the environment variable CRYONET_TEST_D is not set",
+                "c.yaml:11:74: the environment variable CRYONET_TEST_P is not set",
+            ])
+        let tokens = loaded.configuration.tokens
+        guard case .exec(let exec) = tokens[0].source, case .oauth2(let oauth2) = tokens[1].source,
+            case .login(let login) = tokens[2].source
+        else {
+            Issue.record("another source")
+            return
+        }
+        #expect(exec.command == ["token", "a b"] && exec.environment.map(\.name) == ["K", "R"] && exec.references.count == 1)
+        #expect(oauth2.authMethod == .privateKeyJWT && oauth2.keyID == "7" && oauth2.resources == ["r1", "r2"])
+        #expect(oauth2.endpointParameters.map(\.value) == ["blue"] && oauth2.references.count == 2)
+        #expect(tokens[1].refresh.defaultLifetimeSeconds == 300 && tokens[0].refresh.defaultLifetimeSeconds == nil)
+        #expect(login.signIn?.fields.token == JSONPath("first") && login.refresh?.fields.token == JSONPath("later"))
+        #expect(login.refresh?.fields.expiresAt == JSONPath("until") && login.references.count == 1)
+        #expect(login.transientCodes == ["50301"] && login.refusalStatuses == [401])
     }
 
     @Test("A client key takes the place of unsafe_listen, and cors says what pages may do")
@@ -235,7 +279,7 @@ let designExample = """
                 "c.yaml:4:25: tokens.a.static.token: a literal secret: better env:NAME or file:PATH",
                 "c.yaml:5:21: the environment variable CRYONET_TEST_UNSET is not set",
                 "c.yaml:6:33: tokens.c.login.refresh.url: http sends secrets in clear text",
-                "c.yaml:6:70: tokens.c.login.refresh.json.password: looks like a secret in the file",
+                "c.yaml:6:70: tokens.c.login.refresh.json.password: looks like a secret in the file: better env:NAME or file:PATH",
             ])
         #expect(!ConfigurationPrinter.text(of: loaded).contains("hunter2"))
     }

@@ -269,6 +269,22 @@ struct ExchangeRefreshTests {
         let later = Bench(token: NewCredential(token: Secret("token-one"), expiresAt: now + 61))
         later.begin(requestHead())
         #expect(later.forwarder.attempts.count == 1 && later.refresher.calls == 0)
+        // The source knows the life of its token better than the distance to its end.
+        let told = Bench(token: NewCredential(token: Secret("token-one"), expiresAt: now + 20, refreshAt: now + 1))
+        told.begin(requestHead())
+        #expect(told.forwarder.attempts.count == 1 && told.refresher.calls == 0)
+    }
+
+    @Test("a token counts as used once it is on an attempt, also when it came while the exchange waited for it")
+    func used() {
+        let bench = Bench()
+        #expect(bench.credentials?.snapshot()?.isUsed == false)
+        bench.begin(requestHead())
+        #expect(bench.credentials?.snapshot()?.isUsed == true)
+        let waiting = Bench(token: nil)
+        waiting.begin(requestHead())
+        waiting.endRefresh(.renewed(NewCredential(token: Secret("token-two"))))
+        #expect(waiting.forwarder.attempts.count == 1 && waiting.credentials?.snapshot()?.isUsed == true)
     }
 
     @Test("a body above the replay bound is not sent again; the refresh serves those who come later")

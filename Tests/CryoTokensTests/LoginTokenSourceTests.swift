@@ -8,9 +8,10 @@ import Testing
         var call = TokenCall(url: endpoint.url + "?old={token}")
         call.headers = [(name: "X-Old", value: "Bearer {token}")]
         call.body = body
-        var login = LoginSettings(refresh: call, tokenPath: try #require(JSONPath("data.token")))
-        login.refreshTokenPath = JSONPath("data.refreshToken")
-        login.expiresInPath = JSONPath("data.expiresIn")
+        var fields = TokenFields(token: try #require(JSONPath("data.token")))
+        fields.refreshToken = JSONPath("data.refreshToken")
+        fields.expiresIn = JSONPath("data.expiresIn")
+        var login = LoginSettings(refresh: LoginCall(call, fields: fields))
         login.success = SuccessRule(path: try #require(JSONPath("code")), equals: .number("0"))
         var settings = TokenSettings(name: "app", source: .login(login))
         settings.refresh.timeoutMilliseconds = 5000
@@ -46,20 +47,29 @@ import Testing
     @Test(
         "a 200 with a failure code is a refused login; what is no answer of the endpoint fails",
         arguments: [
-            (200, #"{"code":40101,"data":null}"#, "rejected: the refresh call was refused by its code 40101"),
-            (200, #"{"code":"no","data":{"token":"a1"}}"#, "rejected: the refresh call was refused by its code"),
-            (400, "", "rejected: the refresh call was answered 400"), (401, "{}", "rejected: the refresh call was answered 401"),
-            (403, "", "rejected: the refresh call was answered 403"), (404, "", "failed: the refresh call was answered 404"),
-            (500, #"{"code":0,"data":{"token":"a1"}}"#, "failed: the refresh call was answered 500"),
-            (429, "", "failed: the refresh call was answered 429"), (302, "", "failed: the refresh call was answered 302"),
-            (200, "", "failed: the refresh call was answered 200 with an empty body"),
-            (200, "<html>", "failed: the refresh call was answered 200 without JSON"),
-            (200, #"{"code":0}"#, "failed: the refresh call was answered with no token at data.token"),
-            (200, #"{"code":0,"data":{"token":7}}"#, "failed: the refresh call was answered with no usable token at data.token"),
-            (200, #"{"code":0,"data":{"token":"a\nb"}}"#, "failed: the token of the refresh call holds a control character"),
+            (200, #"{"code":40101,"data":null}"#, "rejected: the refresh call was refused by its code 40101 (code_refused)"),
+            (200, #"{"code":"no","data":{"token":"a1"}}"#, "rejected: the refresh call was refused by its code (code_refused)"),
+            (400, "", "rejected: the refresh call was answered 400 (status_refused)"),
+            (401, "{}", "rejected: the refresh call was answered 401 (status_refused)"),
+            (403, "", "rejected: the refresh call was answered 403 (status_refused)"),
+            (404, "", "failed: the refresh call was answered 404 (answer_status)"),
+            (500, #"{"code":0,"data":{"token":"a1"}}"#, "failed: the refresh call was answered 500 (answer_status)"),
+            (429, "", "failed: the refresh call was answered 429 (answer_status)"),
+            (302, "", "failed: the refresh call was answered 302 (answer_status)"),
+            (200, "", "failed: the refresh call was answered 200 with an empty body (answer_empty)"),
+            (200, "<html>", "failed: the refresh call was answered 200 without JSON (answer_not_json)"),
+            (200, #"{"code":0}"#, "failed: the refresh call was answered with no token at data.token (token_absent)"),
+            (
+                200, #"{"code":0,"data":{"token":7}}"#,
+                "failed: the refresh call was answered with no usable token at data.token (token_wrong_type)"
+            ),
+            (
+                200, #"{"code":0,"data":{"token":"a\nb"}}"#,
+                "failed: the token of the refresh call holds a control character (token_unusable)"
+            ),
             (
                 200, #"{"code":0,"data":{"token":"a1","refreshToken":"r\r\nX: 1"}}"#,
-                "failed: the refresh token of the refresh call holds a control character"
+                "failed: the refresh token of the refresh call holds a control character (token_unusable)"
             ),
             (200, #"{"data":{"token":"a1"}}"#, "renewed a1 r\"0"),
         ])

@@ -100,26 +100,41 @@ import Testing
     @Test(
         "only a definite refusal rejects, and no answer is repeated in the detail",
         arguments: [
-            (400, #"{"error":"invalid_grant","error_description":"secret-r0"}"#, "rejected: the token endpoint answered invalid_grant"),
-            (401, #"{"error":"invalid_client"}"#, "rejected: the token endpoint answered invalid_client"),
-            (400, #"{"error":"unauthorized_client"}"#, "rejected: the token endpoint answered unauthorized_client"),
-            (403, #"{"error":"invalid_grant"}"#, "rejected: the token endpoint answered invalid_grant"),
-            (500, #"{"error":"invalid_grant"}"#, "failed: the token endpoint answered 500 invalid_grant"),
-            (400, #"{"error":"invalid_scope"}"#, "failed: the token endpoint answered 400 invalid_scope"),
-            (400, #"{"error":"secret-r0"}"#, "failed: the token endpoint answered 400"),
-            (401, "{}", "failed: the token endpoint answered 401"),
-            (503, "<html>down</html>", "failed: the token endpoint answered 503 without JSON"),
-            (307, "{}", "failed: the token endpoint answered 307"),
-            (200, "", "failed: the token endpoint answered 200 with an empty body"),
-            (200, "<html>hello</html>", "failed: the token endpoint answered 200 without JSON"),
-            (200, #"{"access_token":"a1""#, "failed: the token endpoint answered 200 without JSON"),
-            (200, "{}", "failed: the token endpoint answered 200 with no access_token"),
-            (200, #"{"access_token":null}"#, "failed: the token endpoint answered 200 with no access_token"),
-            (200, #"{"access_token":7}"#, "failed: the token endpoint answered 200 with an access_token that is empty or no text"),
-            (200, #"{"access_token":""}"#, "failed: the token endpoint answered 200 with an access_token that is empty or no text"),
-            (200, #"{"access_token":"a\r\nX: 1"}"#, "failed: the access_token holds a control character"),
-            (200, #"{"access_token":"a1","token_type":"mac"}"#, "failed: the token endpoint answered with a token_type that is not Bearer"),
-            (200, #"{"access_token":"a1","token_type":7}"#, "failed: the token endpoint answered with a token_type that is not Bearer"),
+            (
+                400, #"{"error":"invalid_grant","error_description":"secret-r0"}"#,
+                "rejected: the token endpoint answered invalid_grant (invalid_grant)"
+            ),
+            (401, #"{"error":"invalid_client"}"#, "rejected: the token endpoint answered invalid_client (invalid_client)"),
+            (400, #"{"error":"unauthorized_client"}"#, "rejected: the token endpoint answered unauthorized_client (unauthorized_client)"),
+            (403, #"{"error":"invalid_grant"}"#, "rejected: the token endpoint answered invalid_grant (invalid_grant)"),
+            (500, #"{"error":"invalid_grant"}"#, "failed: the token endpoint answered 500 invalid_grant (answer_status)"),
+            (400, #"{"error":"invalid_scope"}"#, "failed: the token endpoint answered 400 invalid_scope (answer_error)"),
+            (400, #"{"error":"secret-r0"}"#, "failed: the token endpoint answered 400 (answer_status)"),
+            (401, "{}", "failed: the token endpoint answered 401 (answer_status)"),
+            (503, "<html>down</html>", "failed: the token endpoint answered 503 without JSON (answer_not_json)"),
+            (307, "{}", "failed: the token endpoint answered 307 (answer_status)"),
+            (200, "", "failed: the token endpoint answered 200 with an empty body (answer_empty)"),
+            (200, "<html>hello</html>", "failed: the token endpoint answered 200 without JSON (answer_not_json)"),
+            (200, #"{"access_token":"a1""#, "failed: the token endpoint answered 200 without JSON (answer_not_json)"),
+            (200, "{}", "failed: the token endpoint answered 200 with no access_token (token_absent)"),
+            (200, #"{"access_token":null}"#, "failed: the token endpoint answered 200 with no access_token (token_absent)"),
+            (
+                200, #"{"access_token":7}"#,
+                "failed: the token endpoint answered 200 with an access_token that is empty or no text (token_wrong_type)"
+            ),
+            (
+                200, #"{"access_token":""}"#,
+                "failed: the token endpoint answered 200 with an access_token that is empty or no text (token_wrong_type)"
+            ),
+            (200, #"{"access_token":"a\r\nX: 1"}"#, "failed: the access_token holds a control character (token_unusable)"),
+            (
+                200, #"{"access_token":"a1","token_type":"mac"}"#,
+                "failed: the token endpoint answered with a token_type that is not Bearer (token_wrong_type)"
+            ),
+            (
+                200, #"{"access_token":"a1","token_type":7}"#,
+                "failed: the token endpoint answered with a token_type that is not Bearer (token_wrong_type)"
+            ),
             (200, #"{"access_token":"a1","token_type":"BEARER","refresh_token":""}"#, "renewed a1 r0"),
         ])
     func answers(status: Int, body: String, expected: String) async throws {
@@ -132,11 +147,13 @@ import Testing
     func lifetimes(lifetime: String) async throws {
         let endpoint = LoopbackEndpoint(answer(200, #"{"access_token":"a1","expires_in":"# + lifetime + "}"))
         defer { endpoint.stop() }
-        guard case .renewed(let new) = await refresh(try load(token(settings(endpoint))).refresher) else {
+        let source = try load(token(settings(endpoint)))
+        guard case .renewed(let new) = await refresh(source.refresher) else {
             Issue.record("not renewed")
             return
         }
         #expect(new.expiresAt == nil)
+        #expect(source.counters.count(of: .lifetimeIgnored) == 1 && source.counters.count(of: .renewed) == 1)
     }
 
     @Test("an endpoint that hangs up, is not there, or babbles on without end fails") func noAnswer() async throws {
@@ -184,6 +201,8 @@ import Testing
         #expect(source.initial?.token.text == "a5")
         #expect(text(of: await refresh(source.refresher, credential("a5", refreshToken: "r5"))).holds("rejected"))
         #expect(text(of: await refresh(source.refresher)) == "unchanged")
+        #expect(source.counters.count(of: .invalidGrant) == 1 && source.counters.count(of: .noCredential) == 1)
+        #expect(!source.refresher.canIssue, "a refused grant without a first login is the end")
         #expect(endpoint.requests.count == 1)
         #expect(directory.names == ["app.json.rejected"])
         #expect(reports.all.count == 1)

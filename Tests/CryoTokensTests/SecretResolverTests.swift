@@ -26,14 +26,14 @@ import Testing
     func badFiles() {
         let nothing = directory.file("nothing")
         #expect(problem(.file(path: nothing)) == .fileMissing(path: nothing))
-        #expect(problem(.file(path: directory.path)) == .fileUnusable(path: directory.path, cause: "is not a regular file"))
+        #expect(problem(.file(path: directory.path)) == .fileNotRegular(path: directory.path))
         let pipe = directory.file("pipe")
         mkfifo(pipe, 0o600)
-        #expect(problem(.file(path: pipe)) == .fileUnusable(path: pipe, cause: "is not a regular file"))
+        #expect(problem(.file(path: pipe)) == .fileNotRegular(path: pipe))
         let atBound = directory.write("large", String(repeating: "x", count: 65_536))
         #expect(problem(.file(path: atBound)) == nil)
         directory.write("large", String(repeating: "x", count: 65_537))
-        #expect(problem(.file(path: atBound)) == .fileUnusable(path: atBound, cause: "is larger than 65536 bytes"))
+        #expect(problem(.file(path: atBound)) == .fileTooLarge(path: atBound, bytesMax: 65_536))
         let broken = directory.write("broken", "abc\r\nX-Evil: 1")
         #expect(problem(.file(path: broken)) == .fileUnusable(path: broken, cause: "holds a control character"))
     }

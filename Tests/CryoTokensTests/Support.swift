@@ -165,8 +165,8 @@ extension String {
     func holds(_ part: String) -> Bool { range(of: part) != nil }
 }
 
-func answer(_ status: Int, _ body: String, type: String = "application/json") -> String {
-    "HTTP/1.1 \(status) Word\r\nContent-Type: \(type)\r\nContent-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)"
+func answer(_ status: Int, _ body: String, type: String = "application/json", more: String = "") -> String {
+    "HTTP/1.1 \(status) Word\r\nContent-Type: \(type)\r\n\(more)Content-Length: \(body.utf8.count)\r\nConnection: close\r\n\r\n\(body)"
 }
 
 func refresh(_ refresher: any TokenRefresher, _ current: Credential? = nil) async -> RefreshResult {

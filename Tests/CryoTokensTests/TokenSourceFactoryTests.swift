@@ -23,8 +23,8 @@ import Testing
         let path = directory.file("token")
         let file = try load(TokenSettings(name: "a", source: .file(path: path)), reports)
         #expect(file.initial == nil)
-        #expect(reports.all == [.sourceUnavailable(.fileMissing(path: path))])
-        #expect(text(of: await refresh(file.refresher)) == "failed: there is no file \(path)")
+        #expect(reports.all == [.sourceUnavailable(detail: "there is no file \(path)")])
+        #expect(text(of: await refresh(file.refresher)) == "failed: there is no file \(path) (file_missing)")
         let quiet = Reports()
         #expect(try load(TokenSettings(name: "b", source: .environment(name: "CRYONET_TEST_NONE")), quiet).initial == nil)
         #expect(quiet.all.isEmpty)
@@ -38,7 +38,7 @@ import Testing
         directory.write("token", "t2\n")
         #expect(text(of: await refresh(source.refresher, credential("t1"))) == "renewed t2 -")
         directory.write("token", "\n")
-        #expect(text(of: await refresh(source.refresher, credential("t2"))) == "failed: the file \(path) is empty")
+        #expect(text(of: await refresh(source.refresher, credential("t2"))) == "failed: the file \(path) is empty (file_empty)")
     }
 
     @Test("the watcher hands over a rewritten, a renamed and a relinked file, and nothing that is no token") func watcher() {
@@ -47,11 +47,16 @@ import Testing
         let watcher = FileWatcher(path: path) { new in seen.withLock { $0.append(new.token.text) } }
         watcher.check()
         watcher.check()
+        directory.write("token", "t2 rewr")
+        watcher.check()
         directory.write("token", "t2 rewritten")
+        watcher.check()
+        #expect(seen.withLock { $0 } == ["t1"], "a file that is still being written is left alone")
         watcher.check()
         rename(directory.write("token.new", "t3 renamed"), path)
         watcher.check()
         directory.write("token", "")
+        watcher.check()
         watcher.check()
         unlink(path)
         watcher.check()
@@ -71,6 +76,45 @@ import Testing
             watcher.start()
         }
         Self.kept.withLock { $0.removeLast().stop() }
+    }
+
+    @Test("a configured JWT that has ended is not used, one that has not ends when it says so") func initialJWT() throws {
+        var settings = TokenSettings(name: "a", source: .oauth2(OAuth2Settings(tokenEndpoint: "http://127.0.0.1:1", clientID: "me")))
+        settings.initialRefreshToken = .literal(Secret("r0"))
+        // {"exp":1000000000} and {"exp":1893456000}
+        settings.initialToken = .literal(Secret("e30.eyJleHAiOjEwMDAwMDAwMDB9.x"))
+        let ended = try load(settings)
+        #expect(ended.initial == nil && ended.refresher.canIssue)
+        settings.initialToken = .literal(Secret("e30.eyJleHAiOjE4OTM0NTYwMDB9.x"))
+        let lasting = try load(settings)
+        #expect(lasting.initial?.expiresAt == 1_893_456_000 && lasting.initial?.refreshToken?.text == "r0")
+    }
+
+    @Test(
+        "a file that can't be used has a name",
+        arguments: [
+            ("missing", "file_missing"), ("empty", "file_empty"), ("directory", "file_not_regular"), ("pipe", "file_not_regular"),
+            ("large", "file_too_large"), ("lines", "token_unusable"), ("binary", "token_unusable"), ("loop", "file_unreadable"),
+            ("expired", "token_expired"),
+        ])
+    func files(kind: String, outcome: String) async throws {
+        var path = directory.file("token")
+        switch kind {
+        case "empty": directory.write("token", "\r\n\n")
+        case "directory": path = directory.path
+        case "pipe": mkfifo(path, 0o600)
+        case "large": directory.write("token", String(repeating: "a", count: SecretResolver.fileBytesMax + 1))
+        case "lines": directory.write("token", "a\nb\n")
+        case "binary": directory.write("token", "a\u{1}b")
+        case "loop": symlink(path, path)
+        case "expired": directory.write("token", "e30.eyJleHAiOjEwMDAwMDAwMDB9.x\n")
+        default: break
+        }
+        let reports = Reports()
+        let source = try load(TokenSettings(name: "a", source: .file(path: path)), reports)
+        #expect(source.initial == nil && reports.all.count == 1)
+        #expect(text(of: await refresh(source.refresher)).hasSuffix("(\(outcome))"))
+        #expect(SourceOutcome(rawValue: outcome).map { source.counters.count(of: $0) } == 1)
     }
 
     private static let kept = Mutex<[FileWatcher]>([])

@@ -3,6 +3,7 @@
 #define CRYO_OPENSSL_H
 
 #include <openssl/bio.h>
+#include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>

@@ -16,7 +16,11 @@ package struct ConfigurationPrinter {
     private init(_ loaded: LoadedConfiguration) { self.loaded = loaded }
 
     private mutating func print(_ section: Section, _ node: YAMLNode?, indent: String) {
-        for key in section.keys { print(key, node?[key.name], indent: indent) }
+        for key in section.keys {
+            // An alternative that was not chosen has no defaults to show.
+            if section.exactlyOne.contains(key.name), node?[key.name] == nil { continue }
+            print(key, node?[key.name], indent: indent)
+        }
     }
 
     private mutating func print(_ key: CatalogueKey, _ node: YAMLNode?, indent: String) {

@@ -35,6 +35,7 @@ extension ConfigurationReader {
         if let statuses = node?["on_status"] { settings.onStatus = statuses.items.compactMap { $0.integer.map { UInt16(clamping: $0) } } }
         settings.onBusinessCodes = texts(node?["on_business_codes"])
         assign(node?["before_expiry_s"], to: &settings.beforeExpirySeconds)
+        if let seconds = node?["default_ttl_s"]?.integer { settings.defaultLifetimeSeconds = seconds }
         assign(node?["timeout_ms"], to: &settings.timeoutMilliseconds)
         assign(node?["window"]?["seconds"], to: &settings.windowSeconds)
         assign(node?["window"]?["max"], to: &settings.perWindowMax)
@@ -52,44 +53,137 @@ extension ConfigurationReader {
             return name.text.map { .environment(name: $0) }
         }
         if let file = node["file"] { return file["path"]?.text.map { .file(path: $0) } }
+        if let exec = node["exec"] { return self.exec(exec, at: "\(path).exec").map { .exec($0) } }
         if let oauth2 = node["oauth2"] { return self.oauth2(oauth2, at: "\(path).oauth2").map { .oauth2($0) } }
         if let login = node["login"] { return self.login(login, at: "\(path).login").map { .login($0) } }
         return nil
     }
 
+    private mutating func exec(_ node: YAMLNode, at path: String) -> ExecSettings? {
+        let command = texts(node["command"])
+        if let list = node["command"], case .sequence(let items) = list.content, items.isEmpty || command.first == "" {
+            note(list, "\(path).command: needs a program")
+        }
+        if command.contains(where: { $0.utf8.contains(0) }) { note(node["command"], "\(path).command: must not contain NUL") }
+        var settings = ExecSettings(command: command)
+        settings.environment = pairs(node["env"], at: "\(path).env")
+        if settings.environment.contains(where: { $0.value.utf8.contains(0) }) { note(node["env"], "\(path).env: must not contain NUL") }
+        return command.isEmpty ? nil : settings
+    }
+
     private mutating func oauth2(_ node: YAMLNode, at path: String) -> OAuth2Settings? {
         let clientSecret = secret(node["client_secret"], at: "\(path).client_secret")
+        let password = secret(node["password"], at: "\(path).password")
+        let privateKey = secret(node["private_key"], at: "\(path).private_key")
+        let parameters = pairs(node["endpoint_params"], at: "\(path).endpoint_params")
+        let headers = templateHeaders(node["token_headers"], at: "\(path).token_headers")
         warnClearText(node["token_endpoint"], at: "\(path).token_endpoint")
         guard let endpoint = node["token_endpoint"]?.text, let clientID = node["client_id"]?.text else { return nil }
         var settings = OAuth2Settings(tokenEndpoint: endpoint, clientID: clientID)
         settings.clientSecret = clientSecret
         choose(node["grant_type"], &settings.grantType)
+        settings.username = node["username"]?.text
+        settings.password = password
         settings.scopes = texts(node["scopes"])
         settings.audience = node["audience"]?.text
+        settings.resources = texts(node["resources"])
+        settings.endpointParameters = parameters
+        settings.tokenHeaders = headers
         choose(node["auth_method"], &settings.authMethod)
+        settings.privateKey = privateKey
+        settings.keyID = node["key_id"]?.text
+        settings.assertionAudience = node["assertion_audience"]?.text
         settings.caFile = node["ca"]?.text
-        if settings.grantType == .clientCredentials, node["client_secret"] == nil {
+        checkOAuth2(node, settings, at: path)
+        return settings
+    }
+
+    /// What belongs together, and what the gateway says itself.
+    private mutating func checkOAuth2(_ node: YAMLNode, _ settings: OAuth2Settings, at path: String) {
+        let provesByKey = settings.authMethod == .privateKeyJWT
+        if provesByKey, node["private_key"] == nil { note(node, "\(path): auth_method private_key_jwt needs private_key") }
+        if !provesByKey, node["private_key"] != nil {
+            note(node["private_key"], "\(path).private_key: only auth_method private_key_jwt uses it")
+        }
+        if provesByKey, node["client_secret"] != nil {
+            note(node["client_secret"], "\(path).client_secret: auth_method private_key_jwt has no use for it")
+        }
+        if settings.grantType == .clientCredentials, node["client_secret"] == nil, !provesByKey {
             note(node, "\(path): grant_type client_credentials needs client_secret")
         }
-        return settings
+        if settings.grantType == .password {
+            for key in ["username", "password"] where node[key] == nil { note(node, "\(path): grant_type password needs \(key)") }
+        } else {
+            for key in ["username", "password"] where node[key] != nil {
+                note(node[key], "\(path).\(key): only grant_type password uses it")
+            }
+        }
+        let own = [
+            "grant_type", "refresh_token", "username", "password", "scope", "audience", "resource", "client_id", "client_secret",
+            "client_assertion", "client_assertion_type",
+        ]
+        for entry in node["endpoint_params"]?.entries ?? [] where own.contains(entry.key) {
+            note(entry.value, "\(path).endpoint_params: \(entry.key) has a key of its own")
+        }
+        for entry in node["token_headers"]?.entries ?? []
+        where ["authorization", "content-type", "content-length", "host", "accept"].contains(entry.key.lowercased()) {
+            note(entry.value, "\(path).token_headers: the gateway says \(entry.key) itself")
+        }
     }
 
     private mutating func login(_ node: YAMLNode, at path: String) -> LoginSettings? {
-        let call = node["refresh"].flatMap { self.call($0, at: "\(path).refresh") }
-        let fields = node["fields"]
-        guard let call, let tokenPath = fields?["token"]?.text.flatMap({ JSONPath($0) }) else { return nil }
-        var settings = LoginSettings(refresh: call, tokenPath: tokenPath)
-        settings.refreshTokenPath = fields?["refresh_token"]?.text.flatMap { JSONPath($0) }
-        settings.expiresInPath = fields?["expires_in"]?.text.flatMap { JSONPath($0) }
+        let fields = self.fields(node["fields"])
+        let signIn = node["sign_in"].flatMap { loginCall($0, fields, at: "\(path).sign_in") }
+        let refresh = node["refresh"].flatMap { loginCall($0, fields, at: "\(path).refresh") }
+        for key in ["sign_in", "refresh"] where node["fields"] == nil && node[key] != nil && node[key]?["fields"] == nil {
+            note(node[key], "\(path).\(key): needs fields, here or beside it")
+        }
+        if node["sign_in"] == nil, node["refresh"] == nil { note(node, "\(path): needs sign_in or refresh") }
+        if let call = signIn?.call, call.texts.contains(where: { TemplateText($0).usesToken || TemplateText($0).usesRefreshToken }) {
+            note(node["sign_in"], "\(path).sign_in: there is no token yet: {token} and {refresh_token} belong into refresh")
+        }
+        var settings = LoginSettings(signIn: signIn, refresh: refresh)
         settings.success = success(node["success"])
+        settings.refusalCodes = texts(node["refusal_codes"])
+        settings.transientCodes = texts(node["transient_codes"])
+        for code in node["transient_codes"]?.items ?? [] {
+            if let text = code.text, settings.refusalCodes.contains(text) {
+                note(code, "\(path).transient_codes: \(quoted(text)) is one of refusal_codes too")
+            }
+        }
+        if settings.success == nil {
+            for key in ["refusal_codes", "transient_codes"] where !(node[key]?.items ?? []).isEmpty {
+                note(node[key], "\(path).\(key): codes are those of the field that success names")
+            }
+        }
+        if let statuses = node["refusal_statuses"] {
+            settings.refusalStatuses = statuses.items.compactMap { $0.integer.map { UInt16(clamping: $0) } }
+        }
         settings.caFile = node["ca"]?.text
-        return settings
+        return signIn == nil && refresh == nil ? nil : settings
+    }
+
+    private mutating func loginCall(_ node: YAMLNode, _ fields: TokenFields?, at path: String) -> LoginCall? {
+        let call = self.call(node, at: path)
+        let own = node["fields"].map { self.fields($0) } ?? fields
+        guard let call, let own else { return nil }
+        return LoginCall(call, fields: own)
+    }
+
+    private func fields(_ node: YAMLNode?) -> TokenFields? {
+        guard let token = node?["token"]?.text.flatMap({ JSONPath($0) }) else { return nil }
+        var fields = TokenFields(token: token)
+        fields.refreshToken = node?["refresh_token"]?.text.flatMap { JSONPath($0) }
+        fields.expiresIn = node?["expires_in"]?.text.flatMap { JSONPath($0) }
+        fields.expiresAt = node?["expires_at"]?.text.flatMap { JSONPath($0) }
+        return fields
     }
 
     private mutating func call(_ node: YAMLNode, at path: String) -> TokenCall? {
-        let headers = self.headers(node["headers"], at: "\(path).headers")
+        let headers = templateHeaders(node["headers"], at: "\(path).headers")
         warnClearText(node["url"], at: "\(path).url")
         guard let url = node["url"]?.text else { return nil }
+        noteVariables(node["url"])
         var call = TokenCall(url: url)
         call.method = node["method"]?.text ?? call.method
         call.headers = headers
@@ -97,13 +191,31 @@ extension ConfigurationReader {
             warnLiterals(json, at: "\(path).json")
             call.body = .json(template(json))
         } else if let form = node["form"] {
-            warnLiterals(form, at: "\(path).form")
-            call.body = .form(form.entries.compactMap { entry in entry.value.text.map { (entry.key, $0) } })
+            call.body = .form(pairs(form, at: "\(path).form"))
         }
         if call.method == "GET" || call.method == "HEAD", node["json"] != nil || node["form"] != nil {
             note(node["method"], "\(path).method: a \(call.method) carries no body")
         }
         return call
+    }
+
+    // MARK: Templates
+
+    private mutating func pairs(_ node: YAMLNode?, at path: String) -> [(name: String, value: String)] {
+        guard let node else { return [] }
+        warnLiterals(node, at: path)
+        return node.entries.compactMap { entry in entry.value.text.map { (entry.key, $0) } }
+    }
+
+    private mutating func templateHeaders(_ node: YAMLNode?, at path: String) -> [(name: String, value: String)] {
+        for entry in node?.entries ?? [] { noteVariables(entry.value) }
+        return headers(node, at: path, areTemplates: true)
+    }
+
+    /// Variables that a template refers to.
+    private mutating func noteVariables(_ node: YAMLNode?) {
+        guard let node, let text = node.text else { return }
+        for case .environment(let name) in TemplateText(text).references { variables.append((name, node.origin)) }
     }
 
     private func template(_ node: YAMLNode) -> TokenCall.TemplateNode {
@@ -125,11 +237,15 @@ extension ConfigurationReader {
         for entry in node.entries {
             let entryPath = "\(path).\(entry.key)"
             if isSensitive(member: entry.key), let text = entry.value.text, !text.isEmpty, !hasPlaceholder(text) {
-                warn(entry.value, "\(entryPath): looks like a secret in the file")
+                warn(entry.value, "\(entryPath): looks like a secret in the file: better env:NAME or file:PATH")
             }
+            noteVariables(entry.value)
             warnLiterals(entry.value, at: entryPath)
         }
-        for (index, item) in node.items.enumerated() { warnLiterals(item, at: "\(path)[\(index)]") }
+        for (index, item) in node.items.enumerated() {
+            noteVariables(item)
+            warnLiterals(item, at: "\(path)[\(index)]")
+        }
     }
 
     private mutating func warnClearText(_ node: YAMLNode?, at path: String) {

@@ -17,6 +17,7 @@ extension Composition {
         case .failure(let problem): throw GatewayError("token \(name): \(problem)")
         case .success(let source):
             let statistics = TokenStatistics(changedAt: source.initial == nil ? nil : unixSeconds)
+            let early = EarlyRefresher()
             let store = CredentialStore(
                 settings: settings, refresher: source.refresher, initial: source.initial,
                 monotonic: { Clock.monotonicNanoseconds() },
@@ -24,10 +25,12 @@ extension Composition {
                     count(event, statistics)
                     report(name, event, log)
                     tell(event, of: name, session)
+                    if case .renewed = event { early.nudge() }
                 })
+            early.watch(store)
             return TokenPart(
-                store: store, keeping: source.store, watcher: watcher(of: settings, store, statistics), fingerprint: fingerprint,
-                session: session,
+                store: store, keeping: source.store, watcher: watcher(of: settings, store, statistics),
+                early: source.refresher.canRefresh ? early : nil, counters: source.counters, fingerprint: fingerprint, session: session,
                 statistics: statistics, persist: persist(settings.name, source.adopt, statistics))
         }
     }
@@ -36,7 +39,7 @@ extension Composition {
 
     private static func watcher(of settings: TokenSettings, _ store: CredentialStore, _ statistics: TokenStatistics) -> FileWatcher? {
         guard case .file(let path) = settings.source else { return nil }
-        return FileWatcher(path: path) { new in
+        return FileWatcher(path: path, refresh: settings.refresh) { new in
             statistics.changed(at: unixSeconds)
             store.install(new, isLogin: false)
         }
@@ -90,17 +93,7 @@ extension Composition {
     /// Everything a token is made of as one text; literal secrets by their hash. Tells whether a reload keeps the login.
     private static func fingerprint(of settings: TokenSettings) -> String {
         var text = String(describing: settings)
-        func add(_ reference: SecretReference?) {
-            if case .literal(let secret) = reference { text += " \(secret.fingerprint)" }
-        }
-        add(settings.initialToken)
-        add(settings.initialRefreshToken)
-        add(settings.storeRedis?.password)
-        switch settings.source {
-        case .fixed(let token): add(token)
-        case .oauth2(let oauth2): add(oauth2.clientSecret)
-        case .environment, .file, .login: break
-        }
+        for case .literal(let secret) in settings.references { text += " \(secret.fingerprint)" }
         return text
     }
 

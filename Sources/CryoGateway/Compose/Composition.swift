@@ -23,11 +23,24 @@ final class Composition: Sendable {
         /// Whether what is renewed is kept, and how that goes.
         let keeping: TokenStoreMonitor
         let watcher: FileWatcher?
+        let early: EarlyRefresher?
+        let counters: SourceCounters
         /// Tells whether a reload asks for the same token; then the store and its login live on.
         let fingerprint: String
         let session: SessionKeeper
         let statistics: TokenStatistics
         let persist: @Sendable (NewCredential?, @escaping @Sendable () -> Void) -> Void
+
+        /// Begins to watch what changes by itself: a file, the time.
+        func start() {
+            watcher?.start()
+            early?.start()
+        }
+
+        func stop() {
+            watcher?.stop()
+            early?.stop()
+        }
     }
 
     /// What the gateway lends to every composition.
@@ -137,13 +150,13 @@ final class Composition: Sendable {
 
     /// Begins to watch the sources that may change by themselves.
     func watchSources() {
-        for part in tokens.values { part.watcher?.start() }
+        for part in tokens.values { part.start() }
     }
 
     /// Ends what a newer composition does not carry on.
     func retire(except new: Composition) {
         for (name, part) in tokens where new.tokens[name]?.store !== part.store {
-            part.watcher?.stop()
+            part.stop()
             part.session.leave(part.store)
         }
         if let audit, new.audit !== audit { audit.close() }
@@ -151,7 +164,7 @@ final class Composition: Sendable {
 
     /// Ends everything; what the audit holds is written.
     func close() {
-        for part in tokens.values { part.watcher?.stop() }
+        for part in tokens.values { part.stop() }
         audit?.close()
     }
 }

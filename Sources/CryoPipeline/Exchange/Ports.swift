@@ -144,11 +144,14 @@ package struct NewCredential: Sendable {
     package var refreshToken: Secret?
     /// Seconds since 1970; nil when unknown.
     package var expiresAt: Int64?
+    /// When a token in use should be refreshed in the background; nil: as long before `expiresAt` as the settings say.
+    package var refreshAt: Int64?
 
-    package init(token: Secret, refreshToken: Secret? = nil, expiresAt: Int64? = nil) {
+    package init(token: Secret, refreshToken: Secret? = nil, expiresAt: Int64? = nil, refreshAt: Int64? = nil) {
         self.token = token
         self.refreshToken = refreshToken
         self.expiresAt = expiresAt
+        self.refreshAt = refreshAt
     }
 }
 

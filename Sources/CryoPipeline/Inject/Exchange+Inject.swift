@@ -15,7 +15,7 @@ extension Exchange {
         guard let expiresAt = credential.expiresAt else { return .ready }
         let unixSeconds = context.scheduler.unixMicroseconds / 1_000_000
         if unixSeconds >= expiresAt { return store.canRefresh ? .unusable : .missing }
-        if unixSeconds >= expiresAt - store.settings.refresh.beforeExpirySeconds { store.refreshInBackground() }
+        if let refreshAt = credential.refreshAt, unixSeconds >= refreshAt { store.refreshInBackground() }
         return .ready
     }
 
@@ -88,6 +88,7 @@ extension Exchange {
         baseFields.bytes.removeLast(baseFields.bytes.count - baseFieldsCount.bytes)
         baseFields.lines.removeLast(baseFields.lines.count - baseFieldsCount.lines)
         guard machine.rules.injectsToken, let credential else { return }
+        credential.noteUse()
         baseFields.append(name: route.tokenHeader, value: credential.headerValue)
     }
 }

@@ -1,6 +1,8 @@
 // One version of a token: immutable, shared by the exchanges that use it.
 // Domain: shared
 
+import CryoSync
+
 /// Identifies one login; compared for equality only (ledger AS1). Drawn at random for each.
 package struct SessionRevision: Sendable, Hashable {
     package var high: UInt64
@@ -37,20 +39,33 @@ package final class Credential: Sendable {
     package let token: Secret
     package let refreshToken: Secret?
     package let expiresAt: Int64?
+    /// From here on a token in use is refreshed in the background.
+    package let refreshAt: Int64?
     /// Counts the versions of this token, from 1.
     package let version: UInt64
     package let revision: SessionRevision
     /// The value of the injected header, made once per version.
     package let headerValue: [UInt8]
+    private let used = Atomic<Bool>(false)
 
     package init(
-        token: Secret, refreshToken: Secret?, expiresAt: Int64?, version: UInt64, revision: SessionRevision, headerValue: [UInt8]
+        token: Secret, refreshToken: Secret?, expiresAt: Int64?, refreshAt: Int64? = nil, version: UInt64, revision: SessionRevision,
+        headerValue: [UInt8]
     ) {
         self.token = token
         self.refreshToken = refreshToken
         self.expiresAt = expiresAt
+        self.refreshAt = refreshAt ?? expiresAt
         self.version = version
         self.revision = revision
         self.headerValue = headerValue
+    }
+
+    /// True once an exchange has taken it: a token that nobody uses is not refreshed in the background.
+    package var isUsed: Bool { used.load(ordering: .relaxed) }
+
+    /// Called for each exchange; writes once per version, so that the workers do not fight for the cache line.
+    package func noteUse() {
+        if !used.load(ordering: .relaxed) { used.store(true, ordering: .relaxed) }
     }
 }

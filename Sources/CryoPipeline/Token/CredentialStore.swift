@@ -80,6 +80,7 @@ package final class CredentialStore: Sendable {
     }
 
     package var canRefresh: Bool { refresher.canRefresh }
+    package var canIssue: Bool { refresher.canIssue }
 
     /// The present credential: token, version and revision as one snapshot (ledger B-C6).
     package func snapshot() -> Credential? { state.withLock { $0.credential } }
@@ -284,7 +285,8 @@ package final class CredentialStore: Sendable {
         _ new: NewCredential, settings: TokenSettings, previous: Credential?, version: UInt64, revision: SessionRevision
     ) -> Credential {
         Credential(
-            token: new.token, refreshToken: new.refreshToken ?? previous?.refreshToken, expiresAt: new.expiresAt, version: version,
+            token: new.token, refreshToken: new.refreshToken ?? previous?.refreshToken, expiresAt: new.expiresAt,
+            refreshAt: new.refreshAt ?? new.expiresAt.map { $0 - settings.refresh.beforeExpirySeconds }, version: version,
             revision: revision, headerValue: headerValue(of: new.token, format: settings.inject.format))
     }
 

@@ -82,19 +82,23 @@ struct OpenedStore {
 
     /// The source as exchanges see it: where the store is shared, behind the others' refreshes.
     func loaded(
-        _ refresher: any TokenRefresher, initial: NewCredential?, _ settings: TokenSettings,
-        report: @escaping @Sendable (TokenReport) -> Void
+        _ source: LoadedTokenSource, _ settings: TokenSettings, report: @escaping @Sendable (TokenReport) -> Void
     ) -> LoadedTokenSource {
         let keeper = keeper
+        var source = source
+        source.store = monitor
+        source.adopt = { keeper.adopt($0) }
         if let redis {
             let shared = SharedTokenSource(
-                refresher, keeper: keeper, settings: redis.settings, version: redis.version,
+                source.refresher, keeper: keeper, settings: redis.settings, version: redis.version,
                 patienceMilliseconds: settings.refresh.timeoutMilliseconds, monitor: monitor, report: report)
             if let trouble = redis.trouble { shared.startProbing(after: trouble) }
-            return LoadedTokenSource(refresher: shared, initial: initial, store: monitor, adopt: { shared.adopt($0) })
+            source.refresher = shared
+            source.adopt = { shared.adopt($0) }
+        } else if let file {
+            source.refresher = MarkedTokenSource(inner: source.refresher, keeper: keeper, store: file)
         }
-        let marked = file.map { MarkedTokenSource(inner: refresher, keeper: keeper, store: $0) }
-        return LoadedTokenSource(refresher: marked ?? refresher, initial: initial, store: monitor, adopt: { keeper.adopt($0) })
+        return source
     }
 }
 

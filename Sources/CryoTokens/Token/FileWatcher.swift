@@ -25,18 +25,23 @@ package final class FileWatcher: Sendable {
         /// Counts starts and stops: a look belongs to the start it came from.
         var generation: UInt64 = 0
         var isRunning = false
+        /// The file whose content was dealt with.
         var seen: Signature?
+        /// A file that is being written where it lies; taken once a look finds it as the look before did.
+        var unsettled: Signature?
     }
 
-    private let path: String
+    private let producer: FileTokenProducer
     private let queue: DispatchQueue
     private let state = Mutex(State())
     private let onChange: @Sendable (NewCredential) -> Void
 
     /// `onChange` gets the token found at the start too, and then each one that replaces it. A file that is missing,
     /// empty or half-written changes nothing: the token in use stays.
-    package init(path: String, onChange: @escaping @Sendable (NewCredential) -> Void) {
-        self.path = path
+    package init(
+        path: String, refresh: RefreshSettings = RefreshSettings(), onChange: @escaping @Sendable (NewCredential) -> Void
+    ) {
+        producer = FileTokenProducer(path: path, lifetime: TokenLifetime(refresh))
         self.onChange = onChange
         queue = DispatchQueue(label: "cryonet.token.watcher")
     }
@@ -66,21 +71,30 @@ package final class FileWatcher: Sendable {
         queue.asyncAfter(deadline: .now() + .milliseconds(Self.intervalMilliseconds)) { [weak self] in self?.look(generation) }
     }
 
-    /// One look. The state of the file is taken before it is read, so a change in between is found by the next look.
+    /// One look. The state of the file is taken before and after it is read: a change in between leaves it to the next look.
     func check() {
-        guard let signature = signature() else { return }
-        let isNew = state.withLock { state in
-            if state.seen == signature { return false }
-            state.seen = signature
-            return true
+        guard let signature = signature(), isSettled(signature) else { return }
+        let result = producer.read()
+        guard self.signature() == signature else { return }
+        state.withLock { $0.seen = signature }
+        if case .success(let new) = result { onChange(new.credential) }
+    }
+
+    /// True for a file that is new here: one that was renamed into place is whole. One that is written where it lies is so once
+    /// nothing has changed for the time between two looks.
+    private func isSettled(_ signature: Signature) -> Bool {
+        state.withLock { state in
+            guard let seen = state.seen, seen != signature else { return state.seen == nil }
+            guard seen.inode == signature.inode, seen.device == signature.device else { return true }
+            if state.unsettled == signature { return true }
+            state.unsettled = signature
+            return false
         }
-        guard isNew, case .success(let token) = SecretResolver.file(path) else { return }
-        onChange(NewCredential(token: token))
     }
 
     private func signature() -> Signature? {
         var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
+        guard stat(producer.path, &status) == 0 else { return nil }
         return Signature(
             device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: Int64(status.st_size),
             changedSeconds: status.st_ctim.tv_sec, changedNanoseconds: status.st_ctim.tv_nsec,

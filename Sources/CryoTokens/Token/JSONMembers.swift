@@ -48,6 +48,32 @@ struct JSONMembers {
         return read { $0.integer(slices[index], acceptStrings: true) }
     }
 
+    /// A number, or a string that is one; its fraction is cut off.
+    func seconds(_ index: Int) -> Int64? {
+        if let integer = integer(index) { return integer }
+        guard let text = code(index), let number = Double(text), number.isFinite, abs(number) < 1e15 else { return nil }
+        return Int64(number)
+    }
+
+    /// Seconds of life.
+    func lifetime(_ index: Int?) -> ToldLifetime {
+        guard let index, !isAbsent(index) else { return .nothing }
+        return seconds(index).map { .seconds($0) } ?? .nonsense
+    }
+
+    /// The end of life.
+    func moment(_ index: Int?) -> ToldLifetime {
+        guard let index, !isAbsent(index) else { return .nothing }
+        let moment = seconds(index).map { Moment.seconds(of: $0) } ?? text(index).flatMap { Moment.seconds(of: $0) }
+        return moment.map { .moment($0) } ?? .nonsense
+    }
+
+    /// A number as written, or the content of a string; nil for everything else.
+    func code(_ index: Int) -> String? {
+        if let text = text(index) { return String(decoding: text, as: UTF8.self) }
+        return read { reader in reader.numberText(slices[index]).map { String(decoding: $0, as: UTF8.self) } }
+    }
+
     /// Judges a member as a policy does: null is as good as missing (ledger BX2).
     func satisfies(_ rule: SuccessRule, at index: Int) -> Bool {
         let slice = slices[index]

@@ -26,16 +26,33 @@ package enum SecretResolver {
     }
 
     package static func file(_ path: String) -> Result<Secret, TokenProblem> {
-        switch SmallFile.read(path, bytesMax: fileBytesMax) {
-        case .missing: return .failure(.fileMissing(path: path))
-        case .notRegular: return .failure(.fileUnusable(path: path, cause: "is not a regular file"))
-        case .tooLarge: return .failure(.fileUnusable(path: path, cause: "is larger than \(fileBytesMax) bytes"))
-        case .failed(let error): return .failure(.fileUnreadable(path: path, cause: String(describing: error)))
-        case .bytes(let content, _):
+        content(of: path).flatMap { content in
             let bytes = withoutLineEnd(content)
             guard !bytes.isEmpty else { return .failure(.fileEmpty(path: path)) }
             if let flaw = flaw(of: bytes) { return .failure(.fileUnusable(path: path, cause: flaw)) }
             return .success(Secret(bytes))
+        }
+    }
+
+    /// A secret of several lines, as a PEM key is.
+    static func text(_ reference: SecretReference) -> Result<Secret, TokenProblem> {
+        switch reference {
+        case .literal(let secret): return secret.isEmpty ? .failure(.literalEmpty) : .success(secret)
+        case .environment(let name):
+            guard let value = getenv(name), value.pointee != 0 else { return .failure(.environmentMissing(name: name)) }
+            return .success(Secret(Array(UnsafeRawBufferPointer(start: value, count: strlen(value)))))
+        case .file(let path):
+            return content(of: path).flatMap { $0.isEmpty ? .failure(.fileEmpty(path: path)) : .success(Secret($0)) }
+        }
+    }
+
+    private static func content(of path: String) -> Result<[UInt8], TokenProblem> {
+        switch SmallFile.read(path, bytesMax: fileBytesMax) {
+        case .missing: return .failure(.fileMissing(path: path))
+        case .notRegular: return .failure(.fileNotRegular(path: path))
+        case .tooLarge: return .failure(.fileTooLarge(path: path, bytesMax: fileBytesMax))
+        case .failed(let error): return .failure(.fileUnreadable(path: path, cause: String(describing: error)))
+        case .bytes(let content, _): return .success(content)
         }
     }
 

@@ -12,51 +12,55 @@ struct EndpointRequest: Sendable {
     var url: String
     var headers: [(name: String, value: String)]
     var body: [UInt8]
+    /// Monotonic time in nanoseconds until which an answer is waited for.
+    var deadline: UInt64
 }
 
 struct EndpointAnswer: Sendable {
     var status: Int
     var body: [UInt8]
+    /// The endpoint's clock.
+    var date: Int64?
 }
 
-/// Why there is no answer, in words that hold no secret.
-struct EndpointFailure: Error, Sendable {
-    var detail: String
-}
-
-/// Performs a call and waits for its end: within the timeout, without following redirects.
-typealias EndpointCall = @Sendable (EndpointRequest) -> Result<EndpointAnswer, EndpointFailure>
+/// Performs a call and waits for its end: within the request's time, without following redirects.
+typealias EndpointCall = @Sendable (EndpointRequest) -> Result<EndpointAnswer, SourceTrouble>
 
 enum TokenEndpoint {
     /// A longer answer is no token.
     static let answerBytesMax = 262_144
-    /// Ten years: a longer life is a mistake of the endpoint, and no reason to believe a token for ever.
-    static let lifetimeSecondsMax: Int64 = 315_360_000
 
-    static func call(timeoutMilliseconds: UInt32, caFile: String?) -> EndpointCall {
+    static func call(caFile: String?) -> EndpointCall {
         { request in
-            BlockingHTTPClient.perform(
+            let now = Clock.monotonicNanoseconds()
+            guard now < request.deadline else { return .failure(SourceTrouble(.timedOut, "no time was left for the call")) }
+            // At least a millisecond: none would be no bound.
+            let timeout = UInt32(clamping: (request.deadline - now) / 1_000_000 + 1)
+            return BlockingHTTPClient.perform(
                 method: request.method, url: request.url, headers: request.headers, body: request.body,
-                timeoutMilliseconds: timeoutMilliseconds, caFile: caFile
+                timeoutMilliseconds: timeout, caFile: caFile
             )
-            .map { EndpointAnswer(status: Int($0.status), body: $0.body) }
-            .mapError { EndpointFailure(detail: "the token endpoint did not answer: \($0)") }
+            .map { EndpointAnswer(status: Int($0.status), body: $0.body, date: $0.date) }
+            .mapError { SourceTrouble(outcome(of: $0.kind), "the token endpoint did not answer: \($0)") }
         }
-    }
-
-    /// The moment a token stops working; nil when the lifetime is missing or no sensible number.
-    /// `now` is the time before the call, so that the estimate is never late.
-    static func expiry(lifetime: Int64?, now: Int64) -> Int64? {
-        guard let lifetime, lifetime > 0, lifetime <= lifetimeSecondsMax else { return nil }
-        return now + lifetime
     }
 
     static func unixSeconds() -> Int64 { Clock.unixMicroseconds() / 1_000_000 }
 
+    private static func outcome(of kind: CallFailure.Kind) -> SourceOutcome {
+        switch kind {
+        case .timeout: .timedOut
+        case .connect: .connectFailed
+        case .tls: .tlsFailed
+        case .tooLarge: .answerTooLarge
+        case .invalid, .broken: .callFailed
+        }
+    }
+
     /// Why the body can't be read; nil when it may be JSON.
-    static func oddity(of body: [UInt8]) -> String? {
-        if body.isEmpty { return "an empty body" }
-        if body.count > answerBytesMax { return "more than \(answerBytesMax) bytes" }
+    static func oddity(of body: [UInt8]) -> SourceTrouble? {
+        if body.isEmpty { return SourceTrouble(.answerEmpty, "an empty body") }
+        if body.count > answerBytesMax { return SourceTrouble(.answerTooLarge, "more than \(answerBytesMax) bytes") }
         return nil
     }
 }

@@ -3,7 +3,7 @@
 
 package enum TokenReport: Sendable, Equatable, CustomStringConvertible {
     /// The source has no token now; exchanges learn it from their own failure.
-    case sourceUnavailable(TokenProblem)
+    case sourceUnavailable(detail: String)
     /// The file could not be written: the token lives in memory only, and a restart loses it.
     case storeNotWritten(path: String, cause: String)
     /// What the file held was no pair of ours; nothing was overwritten.
@@ -31,7 +31,7 @@ package enum TokenReport: Sendable, Equatable, CustomStringConvertible {
         case .sharedStoreRegained(let place): "the shared store \(place) can be used again"
         case .sharedStoreConflict(let place):
             "another gateway refreshed the same login at the same time: the pair in the shared store \(place) counts"
-        case .sourceUnavailable(let problem): "no token: \(problem)"
+        case .sourceUnavailable(let detail): "no token: \(detail)"
         case .storeNotWritten(let path, let cause):
             "the store \(path) can't be written (\(cause)): the new token is kept in memory only, a restart loses it"
         case .storeCorrupt(let path, let keptAs, let cause): "the store \(path) is not usable (\(cause)): kept as \(keptAs)"
@@ -51,6 +51,8 @@ package enum TokenProblem: Error, Sendable, Equatable, CustomStringConvertible {
     case fileUnreadable(path: String, cause: String)
     case fileEmpty(path: String)
     case fileUnusable(path: String, cause: String)
+    case fileNotRegular(path: String)
+    case fileTooLarge(path: String, bytesMax: Int)
     /// A store that can neither be read nor be set aside: starting could lose a login.
     case storeUnreadable(path: String, cause: String)
 
@@ -63,7 +65,21 @@ package enum TokenProblem: Error, Sendable, Equatable, CustomStringConvertible {
         case .fileUnreadable(let path, let cause): "the file \(path) can't be read: \(cause)"
         case .fileEmpty(let path): "the file \(path) is empty"
         case .fileUnusable(let path, let cause): "the file \(path) \(cause)"
+        case .fileNotRegular(let path): "the file \(path) is not a regular file"
+        case .fileTooLarge(let path, let bytesMax): "the file \(path) is larger than \(bytesMax) bytes"
         case .storeUnreadable(let path, let cause): "the store \(path) can't be read: \(cause)"
+        }
+    }
+
+    var outcome: SourceOutcome {
+        switch self {
+        case .environmentMissing, .environmentUnusable, .literalEmpty: .secretUnavailable
+        case .fileMissing: .fileMissing
+        case .fileUnreadable, .storeUnreadable: .fileUnreadable
+        case .fileEmpty: .fileEmpty
+        case .fileUnusable: .tokenUnusable
+        case .fileNotRegular: .fileNotRegular
+        case .fileTooLarge: .fileTooLarge
         }
     }
 }

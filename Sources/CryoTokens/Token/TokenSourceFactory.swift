@@ -4,9 +4,11 @@
 package import CryoPipeline
 
 package struct LoadedTokenSource: Sendable {
-    package let refresher: any TokenRefresher
+    package var refresher: any TokenRefresher
     /// nil: no token yet. Sources that can refresh get one at the first use.
     package let initial: NewCredential?
+    /// How often the source was asked with which end.
+    package let counters: SourceCounters
     /// Whether what it renews is kept, and how that goes.
     package var store = TokenStoreMonitor(.memory)
     /// Keeps a login from outside across restarts, nil forgets what was kept. Blocks; nil where nothing is kept.
@@ -28,65 +30,84 @@ package enum TokenSourceFactory {
         _ settings: TokenSettings, report: @escaping @Sendable (TokenReport) -> Void, call: EndpointCall?
     ) -> Result<LoadedTokenSource, TokenProblem> {
         let timeout = settings.refresh.timeoutMilliseconds
+        let lifetime = TokenLifetime(settings.refresh)
         switch settings.source {
         case .fixed(let reference):
-            return .success(held(SecretResolver.resolve(reference), settings, FixedTokenSource(), report))
+            return .success(held(SecretResolver.resolve(reference).map { NewCredential(token: $0) }, settings, FixedTokenSource(), report))
         case .environment(let name):
-            return .success(held(SecretResolver.environment(name), settings, EnvironmentTokenSource(), report))
-        case .file(let path):
-            return .success(held(SecretResolver.file(path), settings, FileTokenSource(path: path, name: settings.name), report))
+            let found = SecretResolver.environment(name).map { NewCredential(token: $0) }
+            return .success(held(found, settings, EnvironmentTokenSource(), report))
+        case .file(let path): return .success(file(FileTokenProducer(path: path, lifetime: lifetime), settings, report))
+        case .exec(let exec):
+            let producer = ExecTokenProducer(settings: exec, lifetime: lifetime, timeoutMilliseconds: timeout)
+            return .success(queued(producer, settings, begun(resolve(settings.initialToken, report), nil, settings)))
         case .oauth2(let oauth2):
-            return pair(settings, report).map { pair in
-                let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: oauth2.caFile)
-                return pair.loaded(OAuth2TokenSource(oauth2, name: settings.name, keeper: pair.keeper, call: call), settings)
-            }
+            let call = call ?? TokenEndpoint.call(caFile: oauth2.caFile)
+            return pair(settings, OAuth2Grants(oauth2, lifetime: lifetime, call: call), report)
         case .login(let login):
-            return pair(settings, report).map { pair in
-                let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: login.caFile)
-                return pair.loaded(LoginTokenSource(login, name: settings.name, keeper: pair.keeper, call: call), settings)
-            }
+            let call = call ?? TokenEndpoint.call(caFile: login.caFile)
+            return pair(settings, LoginGrants(login, lifetime: lifetime, call: call), report)
         }
+    }
+
+    private static func queued(
+        _ producer: any TokenProducer, _ settings: TokenSettings, _ initial: NewCredential?
+    ) -> LoadedTokenSource {
+        let counters = SourceCounters()
+        return LoadedTokenSource(
+            refresher: QueuedTokenSource(producer, name: settings.name, counters: counters), initial: initial, counters: counters)
+    }
+
+    private static func file(
+        _ producer: FileTokenProducer, _ settings: TokenSettings, _ report: @Sendable (TokenReport) -> Void
+    ) -> LoadedTokenSource {
+        let initial: NewCredential?
+        switch producer.read() {
+        case .success(let new): initial = new.credential
+        case .failure(let trouble):
+            initial = resolve(settings.initialToken, report).map { NewCredential(token: $0) }
+            if initial == nil { report(.sourceUnavailable(detail: trouble.detail)) }
+        }
+        return queued(producer, settings, initial)
     }
 
     /// A source that holds its token itself; `initial` stands in for one that is not there yet.
     private static func held(
-        _ found: Result<Secret, TokenProblem>, _ settings: TokenSettings, _ refresher: any TokenRefresher,
+        _ found: Result<NewCredential, TokenProblem>, _ settings: TokenSettings, _ refresher: any TokenRefresher,
         _ report: @Sendable (TokenReport) -> Void
     ) -> LoadedTokenSource {
         switch found {
-        case .success(let token): return LoadedTokenSource(refresher: refresher, initial: NewCredential(token: token))
+        case .success(let new): return LoadedTokenSource(refresher: refresher, initial: new, counters: SourceCounters())
         case .failure(let problem):
             let initial = resolve(settings.initialToken, report)
             if initial == nil { tell(problem, report) }
-            return LoadedTokenSource(refresher: refresher, initial: initial.map { NewCredential(token: $0) })
-        }
-    }
-
-    private struct Pair {
-        let store: OpenedStore
-        let initial: NewCredential?
-        let report: @Sendable (TokenReport) -> Void
-
-        var keeper: PairKeeper { store.keeper }
-
-        func loaded(_ refresher: any TokenRefresher, _ settings: TokenSettings) -> LoadedTokenSource {
-            store.loaded(refresher, initial: initial, settings, report: report)
+            return LoadedTokenSource(
+                refresher: refresher, initial: initial.map { NewCredential(token: $0) }, counters: SourceCounters())
         }
     }
 
     /// A stored pair wins over `initial`: it is what became of it.
     private static func pair(
-        _ settings: TokenSettings, _ report: @escaping @Sendable (TokenReport) -> Void
-    ) -> Result<Pair, TokenProblem> {
+        _ settings: TokenSettings, _ grants: any TokenGrants, _ report: @escaping @Sendable (TokenReport) -> Void
+    ) -> Result<LoadedTokenSource, TokenProblem> {
         let initialRefreshToken = { resolve(settings.initialRefreshToken, report) }
         return OpenedStore.open(settings, initialRefreshToken: initialRefreshToken, report: report).map { store in
-            let initial =
-                store.stored
-                ?? resolve(settings.initialToken, report).map {
-                    NewCredential(token: $0, refreshToken: store.keeper.refreshToken(for: nil))
-                }
-            return Pair(store: store, initial: initial, report: report)
+            let producer = PairTokenProducer(
+                grants: grants, keeper: store.keeper, timeoutMilliseconds: settings.refresh.timeoutMilliseconds)
+            let initial = store.stored ?? begun(resolve(settings.initialToken, report), store.keeper.refreshToken(for: nil), settings)
+            return store.loaded(queued(producer, settings, initial), settings, report: report)
         }
+    }
+
+    /// The configured token, unless it says itself that it has ended; how long another one lives is not known.
+    private static func begun(_ token: Secret?, _ refreshToken: Secret?, _ settings: TokenSettings) -> NewCredential? {
+        var lifetime = TokenLifetime(settings.refresh)
+        lifetime.defaultSeconds = nil
+        let now = TokenEndpoint.unixSeconds()
+        let issued = token.map {
+            lifetime.issued($0, refreshToken: refreshToken, told: .nothing, now: now, random: .random(in: 0...UInt64.max))
+        }
+        return try? issued?.get().credential
     }
 
     private static func resolve(_ reference: SecretReference?, _ report: @Sendable (TokenReport) -> Void) -> Secret? {
@@ -102,6 +123,6 @@ package enum TokenSourceFactory {
     /// The configuration's check has named unset variables already.
     private static func tell(_ problem: TokenProblem, _ report: @Sendable (TokenReport) -> Void) {
         if case .environmentMissing = problem { return }
-        report(.sourceUnavailable(problem))
+        report(.sourceUnavailable(detail: String(describing: problem)))
     }
 }

@@ -2,10 +2,14 @@
 // Domain: cold
 
 import CCurl
+import CryoHTTP
+import Glibc
 
 package struct HTTPAnswer: Sendable {
     package var status: UInt16
     package var body: [UInt8]
+    /// The server's clock by its Date, in seconds since 1970.
+    package var date: Int64?
 }
 
 /// Why there is no answer. Holds no secret and nothing of the answer.
@@ -70,7 +74,16 @@ package enum BlockingHTTPClient {
         guard code == CURLE_OK else { return .failure(failure(code)) }
         var status = 0
         cryo_easy_info_long(easy, CURLINFO_RESPONSE_CODE, &status)
-        return .success(HTTPAnswer(status: UInt16(clamping: status), body: answer.body))
+        return .success(HTTPAnswer(status: UInt16(clamping: status), body: answer.body, date: date(easy)))
+    }
+
+    /// The Date of the last answer; nil when there is none, or more than one.
+    private static func date(_ easy: UnsafeMutableRawPointer) -> Int64? {
+        var header: UnsafeMutablePointer<curl_header>?
+        guard curl_easy_header(easy, "Date", 0, UInt32(CURLH_HEADER), -1, &header) == CURLHE_OK, let header,
+            header.pointee.amount == 1, let value = header.pointee.value
+        else { return nil }
+        return HTTPDate.parse(UnsafeRawBufferPointer(start: value, count: strlen(value)))
     }
 
     /// Not begun when an option is missing: the call would not be the one that was asked for.
