@@ -49,6 +49,12 @@ final class CurlSocket: Endpoint {
         arm(EventMask.readable | EventMask.writable | EventMask.peerClosed | EventMask.edge)
     }
 
+    /// The tunnel has ended. Its handle closes the socket, now or, where libcurl has kept it, when the tunnel is gone: which it never was
+    /// as long as it is held here.
+    func letGo(of ended: CurlTunnel) {
+        if tunnel === ended { tunnel = nil }
+    }
+
     private func arm(_ events: UInt32) {
         let wasWatched = isWatched
         isWatched = wasWatched && worker.rewatch(descriptor, events, for: self)
