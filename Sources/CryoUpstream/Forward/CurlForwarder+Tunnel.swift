@@ -78,6 +78,7 @@ extension CurlForwarder {
         tunnel.receiver = nil
         if tunnel.isAdded { removeHandle(tunnel.easy) }
         tunnel.isAdded = false
+        sockets[tunnel.descriptor]?.letGo(of: tunnel)
         tunnels.remove(tunnel)
         worker.withdraw(tunnel)
     }

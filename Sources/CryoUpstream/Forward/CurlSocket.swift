@@ -61,6 +61,12 @@ final class CurlSocket: Endpoint {
         arm(EventMask.readable | EventMask.writable | EventMask.peerClosed | EventMask.edge)
     }
 
+    /// The tunnel has ended. Its handle closes the socket, now or, where libcurl has kept it, when the tunnel is gone: which it never was
+    /// as long as it is held here.
+    func letGo(of ended: CurlTunnel) {
+        if tunnel === ended { tunnel = nil }
+    }
+
     private func arm(_ events: UInt32) {
         // A registration that can't be changed is still there, or its socket is closed. It is never added again: the number may be
         // somebody else's.

@@ -6,6 +6,7 @@ import CCurl
 import CryoHTTP
 import CryoIO
 import CryoPipeline
+import Glibc
 
 /// Not pooled: the connection ends with the attempt. The handle stays in the multi, else libcurl would lose its connection.
 ///
@@ -47,7 +48,7 @@ final class CurlTunnel: Endpoint {
     var phase = Phase.connecting
     var outcome: Outcome?
     var isPaused = false
-    private var descriptor: Int32 = -1
+    private(set) var descriptor: Int32 = -1
     private var canRead = true
     private var canWrite = true
     private var isPumping = false
@@ -211,13 +212,14 @@ final class CurlTunnel: Endpoint {
     private func send() -> Bool {
         guard canWrite, !isSendEnded, !outRange.isEmpty || takeClientBytes() else { return false }
         var count = 0
+        errno = 0
         switch curl_easy_send(easy, out.baseAddress.map { $0 + outRange.lowerBound }, outRange.count, &count) {
         case CURLE_OK where count > 0:
             outRange = outRange.lowerBound + count..<outRange.upperBound
             return true
         case CURLE_OK, CURLE_AGAIN:
-            canWrite = false
-            return false
+            canWrite = wasInterrupted
+            return canWrite
         default:
             // The upstream takes nothing more. Whether it has said why is for the receiving side to find out.
             isSendEnded = true
@@ -226,6 +228,9 @@ final class CurlTunnel: Endpoint {
             return true
         }
     }
+
+    /// libcurl says CURLE_AGAIN for an interrupted call too, where no event of the socket follows.
+    private var wasInterrupted: Bool { errno == EINTR }
 
     private func takeClientBytes() -> Bool {
         guard phase == .tunnel, hasClientBytes, let receiver else { return false }
@@ -260,6 +265,7 @@ final class CurlTunnel: Endpoint {
         guard canRead, !isReceiveEnded else { return false }
         var count = 0
         let buffer = forwarder.receiveBuffer
+        errno = 0
         switch curl_easy_recv(easy, buffer.baseAddress, buffer.count, &count) {
         case CURLE_OK where count > 0:
             if firstByteAt == 0 { firstByteAt = worker.nanoseconds }
@@ -270,8 +276,8 @@ final class CurlTunnel: Endpoint {
             endOfBytes()
             return true
         case CURLE_AGAIN:
-            canRead = false
-            return false
+            canRead = wasInterrupted
+            return canRead
         default:
             isReceiveEnded = true
             outcome = .failed(phase == .head ? .reset : .truncated)
