@@ -68,7 +68,7 @@ import Testing
             Issue.record("the token is not from the environment")
             return
         }
-        #expect(configuration.policies.first?.success?.equals == .number("0"))
+        #expect(configuration.policies.first?.success == .equals(try #require(JSONPath("code")), .number("0")))
         #expect(configuration.routes.map(\.path) == ["/*"])
         #expect(configuration.routes[0].token == configuration.tokens[0].name)
         #expect(configuration.routes[0].policy == configuration.policies[0].name)
@@ -88,7 +88,7 @@ import Testing
         #expect(
             Set(problems.problems.map(\.description)) == [
                 "URL: upstreams.upstream.url: a URL begins with https:// or http://, did you mean \"https://api.example.com\"",
-                "--success: policies.envelope.success: missing key \"equals\"",
+                "--success: policies.envelope.success: needs one of equals, in, range, exists, truthy, matches, all, any, not",
                 "--listen: listen.address: not a loopback address: others could use the tokens; say unsafe_listen: true if that is meant",
                 "--bearer: tokens.bearer.env.name: an environment variable's name is letters, digits and \"_\", not beginning with a digit",
             ])
@@ -103,7 +103,12 @@ import Testing
         for (text, value) in expected {
             var quick = QuickConfiguration(url: "http://127.0.0.1:9")
             quick.success = text
-            #expect(try quick.load(environment: { _ in nil }).get().configuration.policies[0].success?.equals == value)
+            let policy = try quick.load(environment: { _ in nil }).get().configuration.policies[0]
+            guard case .test(let test) = policy.success else {
+                Issue.record("\(text) is no test")
+                continue
+            }
+            #expect(test.condition == .equals(value), "\(text)")
         }
     }
 

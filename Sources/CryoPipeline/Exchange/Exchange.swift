@@ -141,7 +141,7 @@ package final class Exchange: RequestConsumer {
         rules.injectsToken = route.credentials != nil && standing != .keptClientValue
         rules.canRefresh = route.credentials?.canRefresh ?? false
         // The raw view is the upstream's answer whatever it is (ledger IC3).
-        rules.hasPolicy = route.policy.map { $0.settings.view != .raw } ?? false
+        rules.hasPolicy = route.policy.map { $0.settings.view != .raw && $0.settings.failureMode == .replace } ?? false
         rules.retryLimit = route.retry.settings.limit
         rules.isRetryEligible = head.fields.bytes.withUnsafeBytes { bytes in
             route.retry.allowsMethod(UnsafeRawBufferPointer(rebasing: bytes[head.method]))

@@ -38,7 +38,7 @@ func fuzzJSON(_ bytes: UnsafeRawBufferPointer) throws(Broken) {
 
 private let policy: PolicyPlan? = {
     var settings = PolicySettings(name: "envelope")
-    settings.success = JSONPath("code").map { SuccessRule(path: $0, equals: .number("0")) }
+    settings.success = JSONPath("code").map { .equals($0, .number("0")) }
     settings.codePath = JSONPath("code")
     settings.dataPath = JSONPath("data")
     settings.messagePaths = ["message", "msg", "error.0.reason", "a.b"].compactMap { JSONPath($0) }
@@ -57,7 +57,7 @@ private func isJSON(_ bytes: some Sequence<UInt8>) -> Bool {
 }
 
 private func checkEnvelope(_ input: [UInt8], _ policy: PolicyPlan, _ scanner: JSONScanner, isJSON isScanned: Bool) throws(Broken) {
-    var judge = EnvelopeJudge(scanner: scanner)
+    let judge = EnvelopeJudge(scanner: scanner)
     var body = input
     let verdict = judge.judge(padding: &body, by: policy)
     try claim(body == input, "judging leaves the body as it was")
