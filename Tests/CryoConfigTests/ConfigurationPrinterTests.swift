@@ -55,6 +55,30 @@ import Testing
         #expect(values(again) == values(loaded))
     }
 
+    @Test("What is printed of policies means the same when it is read again: presets, conditions, codes, texts")
+    func readsBackPolicies() throws {
+        let text = """
+            listen: { address: 127.0.0.1:0 }
+            upstreams: { api: { url: https://a.example } }
+            routes: [ { name: r, path: /*, upstream: api, policy: a } ]
+            policies:
+              a: { success: retCode, failure: { codes: { "5*": 401, "*": { name: X, message: { zh: 甲 } } }, messages: { "404": x } } }
+              b: { success: { all: [ { field: code, in: [0, "0", true] }, { not: { field: /a/0, range: { min: 1 } } } ] } }
+              c: { success: { field: a, matches: "[!x]\\\\*y#*" }, reply: data, keys: camel_case, failure_format: message }
+              d: { success: { field: a, exists: true }, failure: { mode: annotate, codes: { "1": { retryable: true } } } }
+            """
+        let loaded = try readConfiguration(Array(text.utf8), fileName: "c.yaml", environment: { _ in nil }).get()
+        let printed = ConfigurationPrinter.text(of: loaded)
+        let again = try readConfiguration(Array(printed.utf8), fileName: "c.yaml", environment: { _ in nil }).get()
+        for (policy, same) in zip(loaded.configuration.policies, again.configuration.policies) {
+            #expect(policy.success == same.success && policy.messagePaths == same.messagePaths && policy.codePath == same.codePath)
+            #expect(policy.dataPath == same.dataPath && policy.codes == same.codes && policy.statusMessages == same.statusMessages)
+            #expect(policy.failureMode == same.failureMode && policy.failureFormat == same.failureFormat && policy.keys == same.keys)
+        }
+        #expect(again.configuration.policies.count == 4)
+        #expect(again.configuration.policies[0].codePath == JSONPath("retCode"))
+    }
+
     @Test("The form without a file has an upstream, a token, a policy and a route")
     func quick() throws {
         var quick = QuickConfiguration(url: "https://api.example.com")

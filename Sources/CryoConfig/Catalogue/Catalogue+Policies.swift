@@ -80,9 +80,11 @@ extension Catalogue {
         CatalogueKey(
             "success", .brief(.choice(EnvelopePreset.all.map(\.name)), condition), example: "code0_msg_data",
             "a preset, which also says where message, code and data are, or a condition; absent: every 2xx answer is a success"),
+        // No defaults here: those of a preset are its own.
         CatalogueKey(
-            "message", .list(.text(.path)), standard: flow(messagePathsStandard), "paths of the message, the first that has text wins"),
-        CatalogueKey("code", .text(.path), standard: codePathStandard, "path of the business code"),
+            "message", .list(.text(.path)), example: flow(messagePathsStandard),
+            "paths of the message, the first that has text wins; default: the preset's, or [message, msg, error, reason, detail]"),
+        CatalogueKey("code", .text(.path), example: codePathStandard, "path of the business code; default: the preset's, or code"),
         CatalogueKey("data", .text(.path), example: "data", "path of the payload; data when reply is data"),
         CatalogueKey(
             "reply", .choice(PolicySettings.View.allCases.map(\.rawValue)), standard: policyStandards.view.rawValue,
