@@ -147,7 +147,8 @@ package struct RequestParser: Sendable {
         let length = lineEnd - lineStart
         if requestLine != nil {
             if length > limits.fieldBytesMax { throw RequestRefusal(status: 431, "field line is too long") }
-            if lineEnd - headStart > limits.headBytesMax { throw RequestRefusal(status: 431, "request head is too large") }
+            // While nothing of a line is here but its beginning, its first byte may tell more than the length: a folded line.
+            if length > 0, lineEnd - headStart > limits.headBytesMax { throw RequestRefusal(status: 431, "request head is too large") }
         } else if length > Self.methodBytesMax {
             let methodEnd = input[lineStart..<lineEnd].prefix(Self.methodBytesMax + 1).firstIndex(of: 0x20)
             guard let methodEnd else { throw RequestRefusal(status: 501, "method is too long") }

@@ -156,7 +156,7 @@ let designExample = """
     func guarded() throws {
         let loaded = try read(
             """
-            listen: { address: 0.0.0.0:80, client_key: env:CRYONET_TEST_KEY, trusted_proxies: [10.0.0.0/8, "::1"] }
+            listen: { address: 0.0.0.0:80, client_key: env:CRYONET_TEST_KEY, trusted_proxies: [10.0.0.0/8, "::1"], connect: upstreams }
             upstreams: { api: { url: https://a.example } }
             routes:
               - name: r
@@ -175,6 +175,7 @@ let designExample = """
                 "c.yaml:1:20: listen.address: others can reach it, and without TLS the client key travels in clear text"
             ])
         #expect(loaded.configuration.listen.trustedProxies == [AddressBlock("10.0.0.0/8"), AddressBlock("::1")])
+        #expect(loaded.configuration.listen.connect == .upstreams && ListenSettings(address: .unix(path: "/x")).connect == .off)
         #expect(!loaded.configuration.routes[0].rewrite.location && !loaded.configuration.routes[0].rewrite.cookies)
         #expect(loaded.configuration.routes[1].rewrite.location && loaded.configuration.routes[1].rewrite.cookies)
         var cors = CORSSettings()

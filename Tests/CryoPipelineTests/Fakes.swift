@@ -330,7 +330,7 @@ final class Bench {
     init(
         token: NewCredential? = NewCredential(token: Secret("token-one")), withToken: Bool = true, canRefresh: Bool = true,
         policy: PolicyPlan? = nil, basePath: String = "", clientKey: Secret? = nil,
-        trustedProxies: [String] = [], tokens: (inout TokenSettings) -> Void = { _ in },
+        trustedProxies: [String] = [], connect: ListenSettings.Connect = .off, tokens: (inout TokenSettings) -> Void = { _ in },
         upstream: (inout UpstreamSettings) -> Void = { _ in }, route: (inout RouteSettings) -> Void = { _ in },
         audit auditing: (inout AuditSettings) -> Void = { _ in }
     ) {
@@ -349,7 +349,7 @@ final class Bench {
         plan = PipelinePlan(
             routes: [routePlan], upstreams: [upstreamPlan], credentials: credentials.map { [$0] } ?? [], hosts: ["localhost"],
             audit: auditSettings, auditSink: audit, limits: LimitSettings(), clientKey: clientKey,
-            trustedProxies: trustedProxies.compactMap { AddressBlock($0) })
+            trustedProxies: trustedProxies.compactMap { AddressBlock($0) }, connect: connect)
     }
 
     /// An exchange and the forwarder that remembers it hold each other; so does work nobody has run.

@@ -36,6 +36,7 @@ private func decide(_ plan: PipelinePlan, _ head: RequestHead?) -> String {
     case .ping: return "ping"
     case .preflight(let match): return "preflight \(match.route.settings.name)"
     case .keyless: return "keyless"
+    case .tunnel(let upstream): return "tunnel \(upstream.settings.name)"
     }
 }
 

@@ -49,12 +49,16 @@ final class Fixture: Sendable {
     /// True when nobody listens.
     func isRefused() throws -> Bool {
         let port = try #require(address.split(separator: ":").last.flatMap { UInt16($0) })
-        do {
-            _ = try BlockingSocket.ask(host: "127.0.0.1", port: port, request: [], seconds: 1)
-            return false
-        } catch {
-            return error.code == ECONNREFUSED
+        // The listener closes its socket on a queue of its own.
+        let deadline = ContinuousClock.now + .seconds(5)
+        while ContinuousClock.now < deadline {
+            do {
+                _ = try BlockingSocket.ask(host: "127.0.0.1", port: port, request: [], seconds: 1)
+            } catch {
+                if error.code == ECONNREFUSED { return true }
+            }
         }
+        return false
     }
 
     /// True when the server has no connection left, in time.

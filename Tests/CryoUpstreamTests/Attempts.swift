@@ -95,7 +95,7 @@ final class Attempts: @unchecked Sendable {
 
     init() throws {
         worker = try Worker(index: 0)
-        forwarder = CurlForwarder(worker: worker)
+        forwarder = try CurlForwarder(on: worker)
         worker.start()
     }
 

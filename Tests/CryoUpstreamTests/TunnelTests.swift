@@ -47,6 +47,32 @@ import Testing
         attempts.close()
     }
 
+    @Test("a CONNECT sends nothing of its own, makes no TLS, and is a tunnel once it is connected")
+    func connect() {
+        let noted = DispatchSemaphore(value: 0)
+        let server = RawServer { server, connection in
+            server.note(String(decoding: connection.read(2) ?? [], as: UTF8.self))
+            connection.write("down")
+            connection.finishSending()
+            server.note(connection.waitForClose() ? "closed" : "more")
+            noted.signal()
+        }
+        var attempt = request(server, "CONNECT", "up.test:443")
+        attempt.isConnect = true
+        attempt.upstream.url.isTLS = true
+        attempt.upstream.tls.pins = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
+        let recorder = Recorder()
+        recorder.request = [Array("up".utf8)]
+        attempts.run(attempt, recorder)
+        #expect(recorder.ended && recorder.error == nil && recorder.head?.status == 200)
+        #expect(recorder.head?.fields.lines.isEmpty == true && recorder.framing == .untilClose)
+        #expect(recorder.body == Array("down".utf8))
+        #expect(noted.wait(timeout: .now() + 10) == .success)
+        #expect(server.notes == ["up", "closed"])
+        attempts.onWorker { #expect(attempts.forwarder.openAttempts == 0) }
+        attempts.close()
+    }
+
     @Test("a refusal's body waits while the exchange is paused, in every piece of its chunks")
     func pausedRefusal() {
         let server = RawServer { _, connection in

@@ -10,6 +10,7 @@ import pytest
 
 from certificates import Authority
 from gateway import Gateway
+from redis_server import RedisServer
 from token_endpoint import TokenEndpoint
 from upstream import Upstream
 
@@ -84,6 +85,20 @@ def gateway(tmp_path):
             problems.append(error)
     if problems:
         raise problems[0]
+
+
+@pytest.fixture
+def redis(tmp_path_factory):
+    """Starts real Redis servers: `redis(password=…, tcp=…)`."""
+    made = []
+
+    def make(**options):
+        # A short path: a UNIX socket's may have 107 bytes.
+        made.append(RedisServer(tmp_path_factory.mktemp("r"), **options))
+        return made[-1]
+    yield make
+    for server in made:
+        server.stop()
 
 
 @pytest.fixture(scope="session")

@@ -80,5 +80,6 @@ def test_verification_can_be_switched_off_by_a_frightening_name(start, make_upst
     secure = make_upstream(tls=leaf)
     secure.on("GET", "/x", "ok")
     gw = start(secured(f"https://localhost:{secure.port}", unsafe_skip_verify=True))
+    gw.expected_errors = ["unsafe_skip_verify"]
     assert get(gw, "/x").status == 200
     assert "unsafe_skip_verify" in gw.stderr()

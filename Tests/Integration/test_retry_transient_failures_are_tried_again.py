@@ -114,3 +114,65 @@ def test_the_auth_retry_is_counted_apart(gateway, upstream, endpoint):
     endpoint.revoke()
     assert get(gw, "/x").body == b"done"
     assert [a["status"] for a in gw.wait_audit(1)[0]["attempts"]] == [503, 401, 503, 200]
+
+
+def test_an_idempotency_key_makes_a_post_eligible(gateway, upstream):
+    upstream.on("POST", "/x", Answer(503, "a"), Answer(200, "ok"))
+    gw = gateway(configuration(upstream, route={"retry": RETRY}))
+    response = get(gw, "/x", method="POST", body=b"pay", headers=[("Idempotency-Key", "k-1")])
+    assert response.status == 200
+    assert [(r.body, r.header("Idempotency-Key")) for r in upstream.requests] == [(b"pay", "k-1")] * 2
+
+
+def test_only_what_is_listed_is_tried_again(gateway, upstream):
+    upstream.on("GET", "/limited", Answer(429, "a"), Answer(200, "ok"))
+    upstream.on("GET", "/broken", Answer(503, "a"), Answer(200, "ok"))
+    gw = gateway(configuration(upstream, route={"retry": {**RETRY, "on": [429, "connect_refused"]}}))
+    assert get(gw, "/limited").status == 200
+    assert get(gw, "/broken").status == 503
+
+
+def test_a_listed_business_code_is_tried_again(gateway, upstream):
+    busy = Answer(200, '{"code":50013,"msg":"busy"}', [("Content-Type", "application/json")])
+    refused = Answer(200, '{"code":50014,"msg":"no"}', [("Content-Type", "application/json")])
+    done = Answer(200, '{"code":0,"data":1}', [("Content-Type", "application/json")])
+    upstream.on("GET", "/busy", busy, done)
+    upstream.on("GET", "/refused", refused, done)
+    gw = gateway(configuration(
+        upstream, route={"policy": "envelope", "retry": {**RETRY, "on": ["business:50013"]}},
+        policies={"envelope": {"success": {"field": "code", "equals": 0}, "code": "code", "message": ["msg"]}}))
+    assert get(gw, "/busy").status == 200
+    assert get(gw, "/refused").status == 422
+    records = gw.wait_audit(2)
+    assert [len(r["attempts"]) for r in records] == [2, 1]
+    assert [r["steps"]["retry"] for r in records] == ["retried", "not_needed"]
+
+
+def test_a_client_may_ask_for_fewer_and_the_header_stays_here(gateway, upstream):
+    upstream.on("GET", "/x", Answer(503, "a"))
+    gw = gateway(configuration(upstream, route={"retry": RETRY}))
+    assert get(gw, "/x", headers=[("CryoNet-Retry", "1")]).status == 503
+    assert len(upstream.requests) == 2 and all(r.header("CryoNet-Retry") is None for r in upstream.requests)
+
+
+def test_a_wait_that_would_outlast_the_total_time_is_not_begun(gateway, upstream):
+    upstream.on("GET", "/x", Answer(503, "the first", [("Retry-After", "30")]), Answer(200, "ok"))
+    gw = gateway(configuration(
+        upstream, upstreams={"api": {"timeouts": {"total_ms": 5000}}}, route={"retry": {**RETRY, "max_delay_ms": 60000}}))
+    started = time.monotonic()
+    response = get(gw, "/x")
+    assert (response.status, response.body) == (503, b"the first") and time.monotonic() - started < 4
+    assert gw.wait_audit(1)[0]["steps"]["retry"] == "no_time_left"
+
+
+def test_the_budget_keeps_retries_a_small_part(gateway, upstream):
+    """Ten requests fail at once; three may be tried again, seven get the answer they have."""
+    upstream.on("GET", "/x", Answer(503, "no"))
+    slow = {**RETRY, "limit": 1, "scale_ms": 1500, "max_delay_ms": 1500}
+    gw = gateway(configuration(upstream, route={"retry": slow}))
+    from concurrent.futures import ThreadPoolExecutor
+    with ThreadPoolExecutor(10) as pool:
+        statuses = list(pool.map(lambda _: get(gw, "/x").status, range(10)))
+    assert statuses == [503] * 10
+    outcomes = [r["steps"]["retry"] for r in gw.wait_audit(10)]
+    assert outcomes.count("limit_reached") == 3 and outcomes.count("budget_spent") == 7, outcomes

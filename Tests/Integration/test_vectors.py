@@ -66,7 +66,7 @@ def start(case, gateway, upstream, tmp_path):
     config["routes"][0].update(case.get("route", {}))
     env = case.get("env", {})
     gw = gateway(config, endpoint=endpoint, env=env, secrets=[value for value in env.values() if len(value) > 7])
-    gw.expected_errors = [r"token|refresh"]
+    gw.expected_errors = [r"token|refresh|NOT_SET"]
     if case.get("revoked"):
         endpoint.revoke()
     if case.get("concurrent"):

@@ -102,12 +102,6 @@ extension Catalogue {
             "exchanges that may wait for one refresh"),
     ])
 
-    private static let store = Section([
-        CatalogueKey(
-            "file", .text(.file), required: true, example: "/var/lib/cryonet/app.json",
-            "keeps a rotated pair across restarts, mode 0600")
-    ])
-
     static let token = Section(
         [
             CatalogueKey("static", .section(fixed), "source: a token that does not change"),

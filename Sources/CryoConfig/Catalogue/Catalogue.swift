@@ -82,6 +82,9 @@ package enum Catalogue {
             "half_close", .choice(ListenSettings.HalfClose.allCases.map(\.rawValue)), standard: ListenSettings.HalfClose.gone.rawValue,
             "what a client means that shuts its sending side before its answer: gone, or keep for those that wait for it"),
         CatalogueKey(
+            "connect", .choice(ListenSettings.Connect.allCases.map(\.rawValue)), standard: ListenSettings.Connect.off.rawValue,
+            "what CONNECT may reach: off (501), or upstreams by host and port; a tunnel carries no token and has no policy"),
+        CatalogueKey(
             "mode", .text(.fileMode), standard: "0600", "permissions of a unix socket, octal; connecting needs w"),
         CatalogueKey(
             "peer_uid", .list(.integer(0...4_294_967_295)), standard: "[]",
@@ -151,10 +154,17 @@ package enum Catalogue {
             "jitter", .choice(RetrySettings.Jitter.allCases.map(\.rawValue)), standard: retryStandards.jitter.rawValue,
             "full: a random part of the wait; none: all of it"),
         CatalogueKey(
-            "methods", .list(.text(.method)), standard: flow(retryStandards.methods), "only idempotent methods are safe to repeat"),
+            "methods", .list(.text(.method)), standard: flow(retryStandards.methods),
+            "only idempotent methods are safe to repeat; a request with an Idempotency-Key is, too"),
         CatalogueKey(
-            "statuses", .list(.integer(failureStatuses)), standard: flow(retryStandards.statuses),
-            "upstream answers that are worth another attempt"),
+            "on", .list(.text(.retryCondition)), standard: flow(retryStandards.conditions.map(\.text)),
+            "what is worth another attempt: reasons of network failures, statuses (503, 5xx), business:CODE"),
+        CatalogueKey(
+            "budget_percent", .integer(0...100), standard: "\(retryStandards.budgetPercent)",
+            "how much of the upstream's open exchanges may be retrying; 100 is no bound"),
+        CatalogueKey(
+            "budget_min", .integer(0...10_000), standard: "\(retryStandards.budgetMin)",
+            "so many may be retrying at once whatever budget_percent says"),
     ])
 
     private static let corsStandards = CORSSettings()

@@ -6,7 +6,8 @@ import CryoPipeline
 
 package enum TextRule: Sendable, Equatable {
     case any, name, secret, file, environmentName, header, headerValue, method, host, browserOrigin, addressBlock
-    case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status, fileMode
+    case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status, fileMode, retryCondition
+    case redisAddress, redisURL, redisKey
     case number, textPattern, codes, failureName
 
     /// Why the text does not follow the rule; nil when it does. Never quotes the text: it may be a secret.
@@ -39,6 +40,10 @@ package enum TextRule: Sendable, Equatable {
             case .failureName: _ = try parseFailureName(text)
             case .number: try checkNumber(text)
             case .textPattern: _ = try parseTextPattern(text)
+            case .retryCondition: _ = try parseRetryCondition(text)
+            case .redisAddress: _ = try parseRedisAddress(text)
+            case .redisKey: try checkNotEmpty(text)
+            case .redisURL: _ = try parseRedisURL(text)
             }
             return nil
         } catch {
@@ -59,14 +64,21 @@ package enum TextRule: Sendable, Equatable {
         case .pin: "^sha256/[A-Za-z0-9+/]{43}=$"
         case .status: "^[45][0-9][0-9]$"
         case .fileMode: "^0?[0-7]{3}$"
+        case .retryCondition: "^([a-z_]+|[45]([0-9][0-9]|xx)|business:.+)$"
+        case .redisURL: "^[Rr][Ee][Dd][Ii][Ss]://"
+        case .any, .secret, .file, .host, .browserOrigin, .addressBlock, .listenAddress, .path, .code, .redisAddress, .redisKey,
+            .textPattern,
+            .failureName:
+            nil
         case .number: "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?$"
-        case .any, .secret, .file, .host, .browserOrigin, .addressBlock, .listenAddress, .path, .code, .textPattern, .failureName: nil
         case .codes: "^[^*]*\\*?$"
         }
     }
 
     /// The rule also takes a bare number, as written.
-    var allowsNumber: Bool { [.any, .headerValue, .code, .status, .fileMode, .number, .textPattern, .codes, .failureName].contains(self) }
+    var allowsNumber: Bool {
+        [.any, .headerValue, .code, .status, .fileMode, .number, .textPattern, .codes, .failureName, .retryCondition].contains(self)
+    }
 }
 
 package struct WrongText: Error, Equatable {
@@ -182,6 +194,17 @@ func parseStatus(_ text: String) throws(WrongText) -> UInt16 {
         throw WrongText("must be a status from 400 to 599")
     }
     return status
+}
+
+func parseRetryCondition(_ text: String) throws(WrongText) -> RetryCondition {
+    if let condition = RetryCondition(text) { return condition }
+    if let reason = FailureReason(rawValue: text) {
+        guard reason == .tlsCertificateInvalid || reason == .pinMismatch else { throw WrongText("not a failure of the network") }
+        throw WrongText("a wrong certificate is wrong again: this is never tried again")
+    }
+    throw WrongText(
+        "a condition is a reason, a status from 400 to 599, 4xx, 5xx or business:CODE",
+        suggestion: suggestion(for: text, among: RetryCondition.reasons.map(\.rawValue)))
 }
 
 /// Octal permissions, `0600` or `600`.

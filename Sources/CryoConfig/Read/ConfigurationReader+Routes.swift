@@ -78,7 +78,9 @@ extension ConfigurationReader {
         assign(node?["max_delay_ms"], to: &settings.delayMillisecondsMax)
         choose(node?["jitter"], &settings.jitter)
         if let methods = node?["methods"] { settings.methods = texts(methods) }
-        if let statuses = node?["statuses"] { settings.statuses = statuses.items.compactMap { $0.integer.map { UInt16(clamping: $0) } } }
+        if let conditions = node?["on"] { settings.conditions = texts(conditions).compactMap { RetryCondition($0) } }
+        assign(node?["budget_percent"], to: &settings.budgetPercent)
+        assign(node?["budget_min"], to: &settings.budgetMin)
         return settings
     }
 

@@ -25,6 +25,7 @@ extension ConfigurationReader {
         choose(node["inject"]?["on_client_value"], &settings.inject.onClientValue)
         settings.refresh = refresh(node["refresh"])
         settings.storeFile = node["store"]?["file"]?.text
+        settings.storeRedis = node["store"]?["redis"].flatMap { redisStore($0, at: "\(path).store.redis") }
         return settings
     }
 

@@ -103,6 +103,7 @@ struct ConfigurationReader {
         settings.allowsRemote = node?["unsafe_listen"]?.boolean ?? false
         settings.trustedProxies = texts(node?["trusted_proxies"]).compactMap { AddressBlock($0) }
         choose(node?["half_close"], &settings.halfClose)
+        choose(node?["connect"], &settings.connect)
         listenDoor(node, at: path, &settings)
         // Clients that must show a certificate are known ones, wherever they are.
         guard let address, !isLoopback(address), settings.tls?.clientCAFile == nil else { return settings }

@@ -16,7 +16,8 @@ extension Composition {
             let store = CredentialStore(
                 settings: settings, refresher: source.refresher, initial: source.initial,
                 monotonic: { Clock.monotonicNanoseconds() }, report: { name, event in report(name, event, log) })
-            return TokenPart(store: store, watcher: watcher(of: settings, store, log), fingerprint: fingerprint)
+            return TokenPart(
+                store: store, keeping: source.store, watcher: watcher(of: settings, store, log), fingerprint: fingerprint)
         }
     }
 
@@ -33,6 +34,7 @@ extension Composition {
         }
         add(settings.initialToken)
         add(settings.initialRefreshToken)
+        add(settings.storeRedis?.password)
         switch settings.source {
         case .fixed(let token): add(token)
         case .oauth2(let oauth2): add(oauth2.clientSecret)

@@ -19,6 +19,8 @@ final class Composition: Sendable {
     /// A token's store and the source behind it.
     struct TokenPart: Sendable {
         let store: CredentialStore
+        /// Whether what is renewed is kept, and how that goes.
+        let keeping: TokenStoreMonitor
         let watcher: FileWatcher?
         /// Tells whether a reload asks for the same token; then the store and its login live on.
         let fingerprint: String
@@ -95,7 +97,7 @@ final class Composition: Sendable {
         return PipelinePlan(
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
             audit: configuration.audit, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
-            trustedProxies: configuration.listen.trustedProxies)
+            trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect)
     }
 
     /// Begins to watch the sources that may change by themselves.

@@ -10,6 +10,7 @@ import Dispatch
 package final class Demo: Sendable {
     private let worker: Worker
     private let server: Server
+    package let upstream = DemoUpstream()
     /// Where the demo upstream listens.
     package let upstreamAddress: String
 
@@ -19,7 +20,7 @@ package final class Demo: Sendable {
     ) throws(GatewayError) {
         do {
             worker = try Worker(index: 0)
-            server = Server(workers: [worker], limits: LimitSettings(), acceptor: DemoUpstream())
+            server = Server(workers: [worker], limits: LimitSettings(), acceptor: upstream)
             worker.start()
             upstreamAddress = try server.listen(listen)
         } catch {

@@ -9,7 +9,11 @@ import CryoSync
 package final class DemoUpstream: RequestAcceptor {
     struct State {
         var version = 1
-        var refreshes = 0
+        /// The present token is accepted until then, in microseconds since 1970.
+        var validUntil = Int64.max
+        var isLoginOver = false
+        var counts = DemoCounts()
+        var faults = DemoFaults()
     }
 
     /// The pair the gateway starts with.
@@ -27,12 +31,17 @@ package final class DemoUpstream: RequestAcceptor {
     // MARK: Tokens
 
     func accepts(_ authorization: [UInt8]?) -> Bool {
-        guard let authorization else { return false }
-        return state.withLock { Array("Bearer demo-access-\($0.version)".utf8) == authorization }
+        state.withLock { state in
+            let isPresent = authorization == Array("Bearer demo-access-\(state.version)".utf8)
+            let isAccepted = isPresent && !state.isLoginOver && Clock.unixMicroseconds() < state.validUntil
+            if isAccepted { state.counts.accepted += 1 } else { state.counts.refused += 1 }
+            return isAccepted
+        }
     }
 
     /// Makes the present access token invalid; its refresh token still works.
-    func revoke() -> Int {
+    @discardableResult
+    package func revoke() -> Int {
         state.withLock { state in
             // The refresh token of version n is accepted while version n + 1 is not issued yet.
             state.version += 1
@@ -44,18 +53,31 @@ package final class DemoUpstream: RequestAcceptor {
     func refresh(_ body: [UInt8]) -> String? {
         state.withLock { state in
             let text = String(decoding: body, as: UTF8.self)
-            let isKnown = text.contains("\"demo-refresh-\(state.refreshes + 1)\"")
-            guard isKnown else { return nil }
-            state.refreshes += 1
+            state.counts.endpointCalls += 1
+            guard text.contains("\"demo-refresh-\(state.counts.grants + 1)\""), !state.isLoginOver else {
+                if text.contains("\"demo-refresh-") { state.counts.reuses += 1 }
+                if state.faults.endsLoginOnReuse { state.isLoginOver = true }
+                return nil
+            }
+            state.counts.grants += 1
             state.version = max(state.version, 1) + 1
+            state.validUntil = Clock.unixMicroseconds() + state.faults.lifetimeSeconds * 1_000_000
             return """
                 {"code":0,"msg":"ok","data":{"token":"demo-access-\(state.version)",\
-                "refreshToken":"demo-refresh-\(state.refreshes + 1)","expiresIn":3600}}
+                "refreshToken":"demo-refresh-\(state.counts.grants + 1)","expiresIn":\(state.faults.lifetimeSeconds)}}
                 """
         }
     }
 
-    var refreshes: Int { state.withLock { $0.refreshes } }
+    func countDownCall() { state.withLock { $0.counts.endpointCalls += 1 } }
+
+    package var counts: DemoCounts { state.withLock { $0.counts } }
+
+    /// How it behaves from now on.
+    package var faults: DemoFaults {
+        get { state.withLock { $0.faults } }
+        set { state.withLock { $0.faults = newValue } }
+    }
 }
 
 /// One request to the demo upstream.
@@ -72,6 +94,7 @@ private final class DemoConsumer: RequestConsumer {
     private var bodyBytes: UInt64 = 0
     private var eventsSent = 0
     private var nextEventAt = UInt64.max
+    private var refreshAt = UInt64.max
     private var isOver = false
 
     init(_ arrival: RequestArrival, upstream: DemoUpstream, context: ConnectionContext) {
@@ -104,6 +127,10 @@ private final class DemoConsumer: RequestConsumer {
     func replyDrained() {}
 
     func deadlineReached(_ nanoseconds: UInt64) {
+        if !isOver, refreshAt <= nanoseconds {
+            refreshAt = .max
+            return answerRefresh()
+        }
         guard !isOver, nextEventAt <= nanoseconds else { return }
         sendEvent()
     }
@@ -111,8 +138,10 @@ private final class DemoConsumer: RequestConsumer {
     private func answer(_ path: String, query: String, _ authorization: [UInt8]?) {
         switch path {
         case "/auth/refresh":
-            if let pair = upstream.refresh(body) { return reply(200, pair) }
-            return reply(200, #"{"code":10002,"msg":"refresh token is used or unknown"}"#)
+            let delay = upstream.faults.endpointDelayMilliseconds
+            guard delay > 0 else { return answerRefresh() }
+            refreshAt = context.scheduler.nanoseconds &+ delay * 1_000_000
+            return context.scheduler.wake(at: refreshAt)
         case "/demo/revoke":
             return reply(200, "{\"code\":0,\"msg\":\"revoked\",\"data\":{\"version\":\(upstream.revoke())}}")
         case "/public/time":
@@ -127,7 +156,7 @@ private final class DemoConsumer: RequestConsumer {
             reply(
                 200,
                 #"{"code":0,"msg":"ok","data":{"items":[{"id":1,"title":"CryoNet"},{"id":2,"title":"One refresh for everybody"}],"refreshes":"#
-                    + "\(upstream.refreshes)}}")
+                    + "\(upstream.counts.grants)}}")
         case "/orders/pay": reply(200, #"{"code":40013,"msg":"余额不足"}"#)
         case "/session/kicked": reply(200, #"{"code":10001,"msg":"login expired"}"#)
         case "/broken/html": reply(200, "<html><body>It works, but it is no JSON.</body></html>", type: "text/html")
@@ -136,6 +165,15 @@ private final class DemoConsumer: RequestConsumer {
         case "/events": beginEvents()
         default: reply(404, #"{"code":404,"msg":"no such page"}"#)
         }
+    }
+
+    private func answerRefresh() {
+        if upstream.faults.isEndpointDown {
+            upstream.countDownCall()
+            return reply(503, #"{"code":503,"msg":"try later"}"#)
+        }
+        if let pair = upstream.refresh(body) { return reply(200, pair) }
+        reply(200, #"{"code":10002,"msg":"refresh token is used or unknown"}"#)
     }
 
     private func reply(_ status: UInt16, _ text: String, type: StaticString = "application/json") {

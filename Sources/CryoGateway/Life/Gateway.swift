@@ -45,11 +45,15 @@ package final class Gateway: RequestAcceptor {
         let directory = Self.temporaryDirectory()
         let pseudonym = Array("cryonet-\(String(UInt32.random(in: .min ... .max), radix: 36))".utf8)
         var environments: [ExchangeEnvironment] = []
-        for (worker, counters) in zip(workers, counters) {
-            environments.append(
-                ExchangeEnvironment(
-                    forwarder: CurlForwarder(worker: worker), scanner: JSONScanner(), openSpill: { Self.openSpill(directory) },
-                    decode: Self.decode, counters: counters, pseudonym: pseudonym))
+        do {
+            for (worker, counters) in zip(workers, counters) {
+                environments.append(
+                    ExchangeEnvironment(
+                        forwarder: try CurlForwarder(on: worker), scanner: JSONScanner(), openSpill: { Self.openSpill(directory) },
+                        decode: Self.decode, counters: counters, pseudonym: pseudonym))
+            }
+        } catch {
+            throw GatewayError("can't make a forwarder: \(error)")
         }
         self.environments = environments
         current = Mutex(try Composition(configuration, replacing: nil, log: log))
@@ -62,6 +66,7 @@ package final class Gateway: RequestAcceptor {
             workers: workers, limits: composition.configuration.limits, acceptor: self,
             answersHalfClosed: composition.configuration.listen.halfClose == .keep)
         server.admission = composition.admission
+        DispatchTimers.prepare()
         for worker in workers { worker.start() }
         do {
             let address = try server.listen(composition.configuration.listen)

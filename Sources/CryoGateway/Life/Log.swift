@@ -12,21 +12,25 @@ package enum LogLevel: String, Sendable {
 /// Writes whole lines, `2026-11-30T07:00:00Z warning message`; the time is left out on a terminal.
 package final class Log: Sendable {
     private let isTerminal = isatty(2) == 1
+    private let isSilent: Bool
     private let lock = Mutex(())
 
-    package init() {}
+    /// A silent one is for gateways that run inside a command.
+    package init(isSilent: Bool = false) { self.isSilent = isSilent }
 
     package func info(_ message: String) { write(.info, message) }
     package func warning(_ message: String) { write(.warning, message) }
     package func error(_ message: String) { write(.error, message) }
 
     private func write(_ level: LogLevel, _ message: String) {
+        if isSilent { return }
         let clean = Self.printable(message)
         let line = isTerminal ? "\(level == .info ? "" : level.rawValue + ": ")\(clean)\n" : "\(Self.time()) \(level.rawValue) \(clean)\n"
         lock.withLock { _ in
             var bytes = Array(line.utf8)[...]
             while !bytes.isEmpty {
                 let count = bytes.withUnsafeBytes { Glibc.write(2, $0.baseAddress, $0.count) }
+                if count < 0, errno == EINTR { continue }
                 if count <= 0 { return }
                 bytes = bytes.dropFirst(count)
             }

@@ -16,6 +16,8 @@ package final class Signals {
         self.queue = queue
         // A client that is gone must cost its own exchange only.
         signal(SIGPIPE, SIG_IGN)
+        // Nor may a bound on file sizes end the process: a write says EFBIG, and whoever writes knows what to do.
+        signal(SIGXFSZ, SIG_IGN)
     }
 
     package nonisolated func on(_ number: Int32, _ handler: @escaping @Sendable () -> Void) {

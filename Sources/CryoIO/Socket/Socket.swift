@@ -59,6 +59,12 @@ package enum Socket {
         }
     }
 
+    /// What no other open socket has, as long as this one is open; 0 when there is none of that number.
+    package static func identity(_ descriptor: Int32) -> UInt64 {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? UInt64(status.st_ino) : 0
+    }
+
     /// The user at the other end of a UNIX socket; nil elsewhere.
     package static func peerUID(_ descriptor: Int32) -> UInt32? {
         var uid: UInt32 = 0
@@ -82,31 +88,30 @@ package enum Socket {
     }
 
     /// The peer as text, `127.0.0.1:4711`, `[::1]:4711` or `unix`.
-    package static func peerName(_ descriptor: Int32) -> String { name(descriptor, getpeername) }
+    package static func peerName(_ descriptor: Int32) -> String { name(descriptor, getpeername) ?? "unknown" }
 
-    /// The own address as text.
-    package static func localName(_ descriptor: Int32) -> String { name(descriptor, getsockname) }
+    /// The own address as text; nil when the kernel does not tell.
+    package static func localName(_ descriptor: Int32) -> String? { name(descriptor, getsockname) }
 
     /// The own port; 0 on a UNIX socket.
     package static func localPort(_ descriptor: Int32) -> UInt16 {
-        let name = localName(descriptor)
-        guard let colon = name.lastIndex(of: ":") else { return 0 }
+        guard let name = localName(descriptor), let colon = name.lastIndex(of: ":") else { return 0 }
         return UInt16(name[name.index(after: colon)...]) ?? 0
     }
 
     private static func name(
         _ descriptor: Int32, _ call: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
-    ) -> String {
+    ) -> String? {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
         return withUnsafeMutablePointer(to: &storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
-                guard call(descriptor, address, &length) == 0 else { return "unknown" }
+                guard call(descriptor, address, &length) == 0 else { return nil }
                 guard address.pointee.sa_family != sa_family_t(AF_UNIX) else { return "unix" }
                 var host = [CChar](repeating: 0, count: 64)
                 var service = [CChar](repeating: 0, count: 16)
                 let flags = NI_NUMERICHOST | NI_NUMERICSERV
-                guard getnameinfo(address, length, &host, 64, &service, 16, flags) == 0 else { return "unknown" }
+                guard getnameinfo(address, length, &host, 64, &service, 16, flags) == 0 else { return nil }
                 let hostText = host.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
                 let serviceText = service.withUnsafeBufferPointer { $0.baseAddress.map { String(cString: $0) } ?? "" }
                 return hostText.contains(":") ? "[\(hostText)]:\(serviceText)" : "\(hostText):\(serviceText)"

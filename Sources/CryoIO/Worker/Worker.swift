@@ -66,7 +66,8 @@ package final class Worker: @unchecked Sendable {
         scratch = .allocate(byteCount: 65_536 + 64, alignment: 64)
         events = .allocate(capacity: Self.eventsPerWaitMax)
         var seed: UInt64 = 0
-        _ = getrandom(&seed, 8, 0)
+        // Without chance of the kernel's the workers must not draw the same identifiers.
+        if getrandom(&seed, 8, 0) != 8 { seed = nanoseconds &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(index) << 32 }
         randomState = seed
         if cryo_epoll_control(epoll, EPOLL_CTL_ADD, timer, UInt32(CRYO_EPOLLIN), Self.timerName) < 0
             || cryo_epoll_control(epoll, EPOLL_CTL_ADD, wakeup, UInt32(CRYO_EPOLLIN), Self.wakeupName) < 0
@@ -123,9 +124,17 @@ package final class Worker: @unchecked Sendable {
             inbox.work.append(work)
             return inbox.work.count == 1
         }
-        if wasEmpty {
-            var one: UInt64 = 1
-            _ = write(wakeup, &one, 8)
+        if wasEmpty { wakeUp() }
+    }
+
+    private nonisolated func wakeUp() {
+        var one: UInt64 = 1
+        while write(wakeup, &one, 8) < 0 {
+            if errno == EINTR { continue }
+            // EAGAIN: the counter is full, so the worker is about to look. Otherwise nobody would call it before the inbox was empty
+            // again, which is never: Dispatch does.
+            if errno != EAGAIN { queue.async { @Sendable [weak self] in self?.serveWithoutEvent { $0.runSubmitted() } } }
+            return
         }
     }
 
@@ -172,13 +181,35 @@ package final class Worker: @unchecked Sendable {
         while batches < Self.batchesMax {
             let count = epoll_wait(epoll, events, Int32(Self.eventsPerWaitMax), 0)
             if count <= 0 { break }
-            nanoseconds = Clock.monotonicNanoseconds()
-            unixMicroseconds = Clock.unixMicroseconds()
+            readClocks()
             for index in 0..<Int(count) { dispatch(&events[index]) }
             fireDeadlines()
             endBatch()
             batches += 1
         }
+        armTimer()
+    }
+
+    private func readClocks() {
+        nanoseconds = Clock.monotonicNanoseconds()
+        unixMicroseconds = Clock.unixMicroseconds()
+    }
+
+    private func runSubmitted() {
+        let work = inbox.withLock { inbox in
+            let work = inbox.work
+            inbox.work = []
+            return work
+        }
+        for item in work { item() }
+    }
+
+    /// A batch that no event of the kernel began.
+    private func serveWithoutEvent(_ work: (Worker) -> Void) {
+        readClocks()
+        work(self)
+        fireDeadlines()
+        endBatch()
         armTimer()
     }
 
@@ -191,12 +222,7 @@ package final class Worker: @unchecked Sendable {
         case Self.wakeupName:
             var count: UInt64 = 0
             _ = read(wakeup, &count, 8)
-            let work = inbox.withLock { inbox in
-                let work = inbox.work
-                inbox.work = []
-                return work
-            }
-            for item in work { item() }
+            runSubmitted()
         case let name:
             endpoints.find(EndpointID(rawValue: name))?.ready(event.events)
         }
@@ -221,7 +247,12 @@ package final class Worker: @unchecked Sendable {
     private func armTimer() {
         guard let earliest = deadlines.earliest, armedTimer == 0 || earliest < armedTimer else { return }
         armedTimer = earliest
-        _ = cryo_timerfd_arm(timer, earliest)
+        if cryo_timerfd_arm(timer, earliest) == 0 { return }
+        // The kernel has no timer for us: Dispatch has one.
+        let delay = Int(clamping: earliest &- min(earliest, nanoseconds))
+        queue.asyncAfter(deadline: .now() + .nanoseconds(delay)) { @Sendable [weak self] in
+            self?.serveWithoutEvent { $0.armedTimer = 0 }
+        }
     }
 }
 

@@ -26,7 +26,9 @@ struct CallPlan {
         settings.base = policy.base.isFinite ? policy.base : 2
         settings.scaleMilliseconds = UInt32(min(max(policy.scale.isFinite ? policy.scale : 0.5, 0), 10) * 1000)
         settings.methods = policy.methods.map(\.rawValue)
-        settings.statuses = policy.statuses.map { UInt16(clamping: $0) }
+        settings.conditions =
+            RetryCondition.standard.filter { if case .reason = $0 { true } else { false } }
+            + policy.statuses.map { .status(UInt16(clamping: $0)) }
         return settings
     }
 

@@ -28,7 +28,7 @@ final class NetworkRuntime: @unchecked Sendable {
     private init() throws(SystemError) {
         let worker = try Worker(index: 0)
         self.worker = worker
-        forwarder = CurlForwarder(worker: worker)
+        forwarder = try CurlForwarder(on: worker)
         submit = { worker.submit($0) }
         worker.start()
     }

@@ -5,7 +5,7 @@ enum CommandLineInterface {
     static let version = "0.1.0"
 
     static let commands: [Command] = [
-        runCommand, proxyCommand, demoCommand, checkCommand, configCommand, schemaCommand, healthCommand, versionCommand,
+        runCommand, proxyCommand, demoCommand, checkCommand, configCommand, schemaCommand, healthCommand, drillCommand, versionCommand,
     ]
 
     /// `words` without the program's name. Returns the exit status.

@@ -4,6 +4,7 @@
 import CryoConfig
 import CryoGateway
 import CryoIO
+import CryoPipeline
 import CryoSync
 import Dispatch
 import Glibc
@@ -27,6 +28,7 @@ final class Serving: Sendable {
     /// Serves until a signal ends it. `started` gets the address.
     func run(_ started: (String) -> Void = { _ in }) -> Int32 {
         do {
+            makeRoom()
             let gateway = try Gateway(configuration, log: log)
             let signals = Signals(queue: queue)
             signals.on(SIGTERM) { [self] in end(gateway) }
@@ -46,6 +48,14 @@ final class Serving: Sendable {
             log.error("\(error)")
             return ExitStatus.failed
         }
+    }
+
+    /// A connection needs a descriptor, and its exchange another one: without them connections wait in the kernel.
+    private func makeRoom() {
+        let descriptors = DescriptorLimit.raise()
+        let connectionsMax = UInt64(configuration.limits.connectionsMax)
+        guard descriptors > 0, descriptors < connectionsMax else { return }
+        log.warning("limits.connections_max is \(connectionsMax), but only \(descriptors) descriptors may be open (ulimit -n)")
     }
 
     private func end(_ gateway: Gateway) {

@@ -20,6 +20,13 @@ package struct ListenSettings: Sendable, Equatable {
         case keep
     }
     package var halfClose: HalfClose = .gone
+    /// What CONNECT may reach.
+    package enum Connect: String, Sendable, CaseIterable {
+        case off
+        /// The host and port of a configured upstream, as a plain tunnel.
+        case upstreams
+    }
+    package var connect: Connect = .off
     /// `unsafe_listen`: an address that is not loopback was asked for by that word.
     package var allowsRemote = false
 

@@ -28,11 +28,10 @@ extension Exchange {
         context.client.withUnsafeBytes { writer.field("client", bytes: $0) }
         if let route = match?.route {
             route.name.withUnsafeBytes { writer.field("route", bytes: $0) }
-            writer.field("upstream", route.upstream.settings.name)
         } else {
             writer.nullField("route")
-            writer.nullField("upstream")
         }
+        if let upstream { writer.field("upstream", upstream.settings.name) } else { writer.nullField("upstream") }
         guard let head else {
             writer.nullField("method")
             writer.nullField("target")

@@ -61,6 +61,8 @@ package final class Exchange: RequestConsumer {
     var isForwarderWaitingForBody = false
     /// The client asks for a WebSocket.
     var isUpgrade = false
+    /// The client asks for a tunnel to this upstream; there is no route then.
+    var connectUpstream: UpstreamPlan?
     /// The upstream has agreed: from here on both bodies are the bytes of the tunnel.
     var isTunnel = false
     /// One side of the tunnel has ended.
@@ -78,7 +80,12 @@ package final class Exchange: RequestConsumer {
     var isHolding = false
     /// The held response's attempt still has bytes, but is stopped until it is known whether they are wanted.
     var isHeldPaused = false
+    // retry
     var retryAfterSeconds: Int64?
+    /// The upstream's, while this exchange counts in it.
+    var retryBudget: RetryBudget?
+    var isRetrying = false
+
     var business: BusinessFailure?
     var verdict: EnvelopeVerdict?
     var failure: Failure?
@@ -104,6 +111,7 @@ package final class Exchange: RequestConsumer {
         environment.counters.begin()
     }
 
+    var upstream: UpstreamPlan? { match?.route.upstream ?? connectUpstream }
     var now: UInt64 { context.scheduler.nanoseconds }
     var outcomes: StepOutcomes { earlyOutcomes ?? machine.outcomes }
     var isReplayable: Bool { body?.isReplayable ?? true }
@@ -122,6 +130,7 @@ package final class Exchange: RequestConsumer {
         case .preflight(let match):
             sharingRoute = match.route
             answerPreflight(match)
+        case .tunnel(let upstream): connect(to: upstream)
         case .matched(let match):
             self.match = match
             if match.admitsOrigin { sharingRoute = match.route }
@@ -142,10 +151,7 @@ package final class Exchange: RequestConsumer {
         rules.canRefresh = route.credentials?.canRefresh ?? false
         // The raw view is the upstream's answer whatever it is (ledger IC3).
         rules.hasPolicy = route.policy.map { $0.settings.view != .raw && $0.settings.failureMode == .replace } ?? false
-        rules.retryLimit = route.retry.settings.limit
-        rules.isRetryEligible = head.fields.bytes.withUnsafeBytes { bytes in
-            route.retry.allowsMethod(UnsafeRawBufferPointer(rebasing: bytes[head.method]))
-        }
+        permitRetries(&rules, on: route, head)
         rules.passesOversize = route.policy?.settings.oversize != .fail
         rules.passesNonJSON = route.policy?.settings.nonJSON == .pass
         machine = ExchangeMachine(rules: rules)
@@ -253,15 +259,6 @@ package final class Exchange: RequestConsumer {
         }
     }
 
-    private func backOff(_ number: UInt32) {
-        cancelAttempt()
-        guard let route = match?.route else { return }
-        let delay = route.retry.delayMilliseconds(
-            number: number, retryAfterSeconds: retryAfterSeconds, random: context.scheduler.random())
-        deadlines.backOff = now &+ delay * 1_000_000
-        armDeadlines()
-    }
-
     // MARK: Deadlines
 
     package func deadlineReached(_ nanoseconds: UInt64) {
@@ -282,7 +279,7 @@ package final class Exchange: RequestConsumer {
 
     func touchIdle() {
         if isTunnel { return touchTunnelIdle() }
-        guard let timeouts = match?.route.upstream.settings.timeouts, timeouts.idleMilliseconds > 0 else { return }
+        guard let timeouts = upstream?.settings.timeouts, timeouts.idleMilliseconds > 0 else { return }
         let length = isEventStream ? max(timeouts.idleMilliseconds, Self.streamIdleMilliseconds) : timeouts.idleMilliseconds
         deadlines.idle = now &+ UInt64(length) * 1_000_000
     }

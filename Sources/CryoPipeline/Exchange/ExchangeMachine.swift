@@ -10,6 +10,8 @@ package struct ExchangeRules: Sendable {
     /// What a policy refuses becomes failure JSON.
     package var hasPolicy = false
     package var retryLimit: UInt32 = 0
+    /// The network failures that are worth another attempt.
+    package var retryReasons: Set<FailureReason> = RetryRule.standardReasons
     /// The method (or its idempotency key) may be sent again.
     package var isRetryEligible = false
     package var passesOversize = true
@@ -41,11 +43,13 @@ package enum JudgeResult: Sendable, Equatable {
     case accepted, unwrapped, notJSON
     /// Without its content coding it exceeds what is judged.
     case tooLarge
-    /// `refusesToken`: the code is one of the token's `on_business_codes`.
-    case rejected(refusesToken: Bool)
+    /// `refusesToken`: the code is one of the token's `on_business_codes`. `isRetryCode`: one of the route's `retry.on`.
+    case rejected(refusesToken: Bool, isRetryCode: Bool = false)
 }
 
 package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff }
+
+package enum RetryDenial: Sendable { case budgetSpent, noTimeLeft }
 
 package enum ExchangeEvent: Sendable {
     case begun(TokenStanding)
@@ -59,6 +63,8 @@ package enum ExchangeEvent: Sendable {
     case bodyEnded
     case attemptFailed(ForwardError, isReplayable: Bool)
     case deadline(DeadlineKind, isReplayable: Bool)
+    /// A `backOff` that there is no room for: the upstream's retry budget is spent, or the total time would be over before.
+    case retryDenied(RetryDenial)
     case clientGone
 }
 
@@ -104,7 +110,7 @@ package struct ExchangeMachine: Sendable {
         case holding(HoldPurpose)
         /// The token was refused; the response is held. Next: forwarding, streaming, done.
         case awaitingRefresh
-        /// Next: forwarding, done.
+        /// Next: forwarding, streaming, done.
         case backingOff
         /// The head went to the client: nothing is retried any more. Next: done.
         case streaming
@@ -117,6 +123,14 @@ package struct ExchangeMachine: Sendable {
     package private(set) var authRetries: UInt32 = 0
     package private(set) var retries: UInt32 = 0
     package let rules: ExchangeRules
+    /// What is done when the retry that was asked for is denied.
+    private var withoutRetry = WithoutRetry.fail(.upstreamStatus)
+
+    private enum WithoutRetry {
+        case fail(FailureReason)
+        /// The answer is the client's business.
+        case stream
+    }
 
     package init(rules: ExchangeRules) {
         self.rules = rules
@@ -144,6 +158,7 @@ package struct ExchangeMachine: Sendable {
         // reply: the end of what was streamed.
         case .bodyEnded: return state == .streaming ? end(.sent, .finish) : .nothing
         case .deadline(let kind, let isReplayable): return miss(kind, isReplayable)
+        case .retryDenied(let denial): return deny(denial)
         case .clientGone: return end(.clientGone, .abandon)
         }
     }
@@ -263,7 +278,10 @@ package struct ExchangeMachine: Sendable {
         guard state == .forwarding else { return .nothing }
         outcomes.forward = .responded
         if refusesToken, rules.injectsToken, rules.canRefresh, authRetries == 0 { return hold(.refusal) }
-        if isRetryStatus, mayRetry(isReplayable) { return hold(.retry) }
+        if isRetryStatus, mayRetry(isReplayable) {
+            withoutRetry = disposition == .fail ? .fail(.upstreamStatus) : .stream
+            return hold(.retry)
+        }
         switch disposition {
         case .judge: return hold(.judgement)
         case .fail: return hold(.failure)
@@ -302,12 +320,10 @@ package struct ExchangeMachine: Sendable {
         switch state {
         case .forwarding:
             outcomes.forward = Self.outcome(of: error)
-            if RetryRule.isTransient(error), mayRetry(isReplayable) { return backOff() }
-            return conclude(FailureReason(error))
+            return retryOrFail(FailureReason(error), isReplayable)
         case .holding(.judgement):
             outcomes.forward = .reset
-            if mayRetry(isReplayable) { return backOff() }
-            return conclude(.responseTruncated)
+            return retryOrFail(.responseTruncated, isReplayable)
         case .holding:
             // The status alone decides (ledger V7a); what came of the body is kept.
             return endHold(false, isReplayable)
@@ -346,11 +362,29 @@ package struct ExchangeMachine: Sendable {
         return false
     }
 
+    private mutating func retryOrFail(_ reason: FailureReason, _ isReplayable: Bool) -> ExchangeAction {
+        guard rules.retryReasons.contains(reason), mayRetry(isReplayable) else { return conclude(reason) }
+        withoutRetry = .fail(reason)
+        return backOff()
+    }
+
     private mutating func backOff() -> ExchangeAction {
         outcomes.retry = .retried
         state = .backingOff
         retries += 1
         return .backOff(number: retries - 1)
+    }
+
+    private mutating func deny(_ denial: RetryDenial) -> ExchangeAction {
+        guard state == .backingOff else { return .nothing }
+        outcomes.retry = denial == .budgetSpent ? .budgetSpent : .noTimeLeft
+        switch withoutRetry {
+        case .fail(let reason): return conclude(reason)
+        case .stream:
+            outcomes.normalize = .passedThrough
+            state = .streaming
+            return .stream
+        }
     }
 
     private mutating func miss(_ kind: DeadlineKind, _ isReplayable: Bool) -> ExchangeAction {
@@ -359,8 +393,7 @@ package struct ExchangeMachine: Sendable {
         case (.tokenWait, .awaitingToken), (.tokenWait, .awaitingRefresh): return tokenFailed(.failed)
         case (.response, .forwarding):
             outcomes.forward = .timedOut
-            if mayRetry(isReplayable) { return backOff() }
-            return conclude(.upstreamTimedOut)
+            return retryOrFail(.upstreamTimedOut, isReplayable)
         case (.idle, .holding(.judgement)):
             outcomes.forward = .timedOut
             return conclude(.upstreamTimedOut)
@@ -396,10 +429,12 @@ package struct ExchangeMachine: Sendable {
         case .tooLarge:
             outcomes.normalize = .tooLarge
             return rules.passesOversize ? end(.sent, .replyJudged) : conclude(.responseTooLarge)
-        case .rejected(let refusesToken):
+        case .rejected(let refusesToken, let isRetryCode):
             outcomes.normalize = .businessRejected
             if refusesToken, rules.injectsToken, rules.canRefresh, authRetries == 0 { return refused(isReplayable) }
-            return conclude(.businessRejected)
+            guard isRetryCode, mayRetry(isReplayable) else { return conclude(.businessRejected) }
+            withoutRetry = .fail(.businessRejected)
+            return backOff()
         }
     }
 

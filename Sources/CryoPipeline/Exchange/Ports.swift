@@ -18,8 +18,8 @@ package protocol ReplySink: AnyObject {
     /// Sends `100 Continue` if the client still waits for it. Does nothing otherwise.
     func sendContinue()
     /// Sends the head. `framing` is what the body will be; the sink adds Date, Connection and the framing fields, and turns
-    /// `chunked` into read-until-close for an HTTP/1.0 client. With status 101 the connection becomes a tunnel: what `sendBody`
-    /// gets goes out as it is, and the client's bytes come to `receiveBody` as they are.
+    /// `chunked` into read-until-close for an HTTP/1.0 client. With status 101, or 200 for CONNECT, the connection becomes a tunnel:
+    /// what `sendBody` gets goes out as it is, and the client's bytes come to `receiveBody` as they are.
     func sendHead(status: UInt16, fields: FieldSection, framing: BodyFraming)
     /// Sends body bytes. `.pause`: more than the sink's bound is waiting for the client; `Exchange.replyDrained` follows.
     func sendBody(_ bytes: UnsafeRawBufferPointer) -> Flow
@@ -27,7 +27,7 @@ package protocol ReplySink: AnyObject {
     func finish()
     /// Ends the reply so that the client sees that it is incomplete, by closing the connection.
     func abort()
-    /// After a head with status 101: the upstream sends nothing more. What is pending goes out, then our sending side is shut; the
+    /// In a tunnel: the upstream sends nothing more. What is pending goes out, then our sending side is shut; the
     /// client's bytes are still taken.
     func endTunnelReply()
     /// The exchange takes request body bytes again after `receiveBody` said `.pause`.
@@ -60,6 +60,9 @@ package struct AttemptRequest {
     /// Asks for a WebSocket: the forwarder adds the fields of the upgrade, and takes a 101 that agrees for an answer. Then the request
     /// body is what the client sends through the tunnel.
     package var isUpgrade: Bool
+    /// Asks for a tunnel to the upstream's host and port and nothing else: no TLS, no head. The connection made is told as a head with
+    /// status 200, and the request body is what the client sends through the tunnel.
+    package var isConnect = false
 
     package init(
         upstream: UpstreamSettings, method: [UInt8], target: [UInt8], fields: FieldSection, framing: BodyFraming, isIdempotent: Bool,
@@ -109,8 +112,8 @@ package enum RequestBodyRead: Sendable, Equatable {
 /// The upstream side. One per worker.
 ///
 /// Events of an attempt arrive on the same worker, never inside a call to the forwarder, in this order:
-/// head, body…, then exactly one of ended and failed. After `cancel` nothing arrives. In a tunnel (a head with status 101) the
-/// end of the upstream's bytes is an event of its own; ended comes when the client's bytes have ended too.
+/// head, body…, then exactly one of ended and failed. After `cancel` nothing arrives. In a tunnel (a head with status 101, or that of a
+/// CONNECT) the end of the upstream's bytes is an event of its own; ended comes when the client's bytes have ended too.
 package protocol Forwarder: AnyObject {
     func begin(_ request: AttemptRequest, for exchange: Exchange) -> AttemptID
     func cancel(_ attempt: AttemptID)
@@ -173,7 +176,14 @@ package enum DecodedContent: Sendable {
 package protocol TokenRefresher: Sendable {
     /// False for sources that can't produce another token (a literal).
     var canRefresh: Bool { get }
+    /// True when it can make a token without the credential of an earlier one: a first login, client credentials, a file. Then
+    /// a refused refresh has already been followed by that, and asking again after a logout begins a new session.
+    var canIssue: Bool { get }
     func refresh(_ current: Credential?, completion: @escaping @Sendable (RefreshResult) -> Void)
+}
+
+extension TokenRefresher {
+    package var canIssue: Bool { canRefresh }
 }
 
 /// Takes finished audit lines. Called on workers; copies the bytes and returns at once.

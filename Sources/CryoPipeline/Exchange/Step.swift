@@ -58,6 +58,8 @@ package enum RetryOutcome: String, Sendable, CaseIterable {
     case notReplayable = "not_replayable"
     case limitReached = "limit_reached"
     case notEligible = "not_eligible"
+    case budgetSpent = "budget_spent"
+    case noTimeLeft = "no_time_left"
 }
 
 package enum NormalizeOutcome: String, Sendable, CaseIterable {

@@ -63,7 +63,8 @@ package struct Failure {
     /// What lies beneath, for people: the refused request's reason, the refresh that failed.
     package var underlying: StaticString?
     package var domain: StaticString
-    /// May the same request succeed if it is sent again unchanged? The table's answer, or that of the business code.
+    /// May the same request succeed if it is sent again unchanged? The table's or the business code's answer, unless the first may
+    /// have been acted upon.
     package var isRetryable: Bool
     /// The business code's name, where the policy names codes.
     package var codeName: String?

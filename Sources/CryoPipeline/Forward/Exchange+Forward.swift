@@ -6,19 +6,17 @@ import CryoJSON
 
 extension Exchange {
     func startAttempt() {
-        guard let head, let match else { return }
+        guard let head, let upstream else { return }
         cancelAttempt()
         resetResponse()
         _ = body?.rewind()
-        injectToken(on: match.route)
+        if let route = match?.route { injectToken(on: route) }
         var record = AttemptRecord(startedAt: now)
         record.tokenVersion = machine.rules.injectsToken ? credential?.version ?? 0 : 0
         records.append(record)
         if head.expectsContinue { context.sink.sendContinue() }
         underlyingDetail = nil
-        let request = AttemptRequest(
-            upstream: match.route.upstream.settings, method: Array(head.fields.bytes[head.method]), target: target(head, match),
-            fields: baseFields, framing: isHead ? .none : head.framing, isIdempotent: isIdempotent(head), isUpgrade: isUpgrade)
+        let request = match.map { attemptRequest(head, $0) } ?? connectRequest(head, to: upstream)
         isForwarderWaitingForBody = false
         isAttemptOpen = true
         touchResponseDeadline()
@@ -26,10 +24,16 @@ extension Exchange {
         armDeadlines()
     }
 
+    private func attemptRequest(_ head: RequestHead, _ match: RouteMatch) -> AttemptRequest {
+        AttemptRequest(
+            upstream: match.route.upstream.settings, method: Array(head.fields.bytes[head.method]), target: target(head, match),
+            fields: baseFields, framing: isHead ? .none : head.framing, isIdempotent: isIdempotent(head), isUpgrade: isUpgrade)
+    }
+
     var isHead: Bool { head?.isMethod("HEAD") ?? false }
 
     /// RFC 9110 §9.2.2.
-    private func isIdempotent(_ head: RequestHead) -> Bool {
+    func isIdempotent(_ head: RequestHead) -> Bool {
         head.isMethod("GET") || head.isMethod("HEAD") || head.isMethod("PUT") || head.isMethod("DELETE") || head.isMethod("OPTIONS")
             || head.isMethod("TRACE")
     }
@@ -56,7 +60,7 @@ extension Exchange {
     }
 
     private func touchResponseDeadline() {
-        guard let timeouts = match?.route.upstream.settings.timeouts, timeouts.responseMilliseconds > 0 else { return }
+        guard let timeouts = upstream?.settings.timeouts, timeouts.responseMilliseconds > 0 else { return }
         deadlines.response = now &+ UInt64(timeouts.responseMilliseconds) * 1_000_000
     }
 
@@ -109,7 +113,7 @@ extension Exchange {
         deadlines.response = .max
         response = head
         responseFraming = framing
-        if isUpgrade, head.status == 101 { openTunnel() }
+        if connectUpstream != nil || (isUpgrade && head.status == 101) { openTunnel() }
         touchIdle()
         if !records.isEmpty { records[records.count - 1].status = head.status }
         let route = match?.route
@@ -117,7 +121,7 @@ extension Exchange {
         let action = machine.handle(
             .headReceived(
                 disposition(of: head), refusesToken: route?.credentials?.settings.refresh.onStatus.contains(head.status) ?? false,
-                isRetryStatus: route?.retry.allowsStatus(head.status) ?? false, isReplayable: isReplayable))
+                isRetryStatus: route?.retry.allows(head.status) ?? false, isReplayable: isReplayable))
         perform(action)
         armDeadlines()
     }

@@ -1,8 +1,25 @@
-// An exchange whose connection has been upgraded: the two bodies are the bytes of a tunnel, which nobody looks into.
+// An exchange whose connection has become a tunnel, by an upgrade or by CONNECT: the two bodies are its bytes, which nobody looks into.
 // Domain: worker
 
+import CryoHTTP
+
 extension Exchange {
-    /// Before the 101 goes to the client: what it sends from then on streams through and is never sent twice.
+    /// CONNECT: no token, no policy, no retry; what the client wants from the upstream it says through the tunnel, in its own TLS.
+    func connect(to upstream: UpstreamPlan) {
+        connectUpstream = upstream
+        perform(machine.handle(.begun(.notApplicable)))
+        armDeadlines()
+    }
+
+    func connectRequest(_ head: RequestHead, to upstream: UpstreamPlan) -> AttemptRequest {
+        var request = AttemptRequest(
+            upstream: upstream.settings, method: Array(head.fields.bytes[head.method]), target: Array(head.fields.bytes[head.target]),
+            fields: FieldSection(), framing: .none, isIdempotent: false)
+        request.isConnect = true
+        return request
+    }
+
+    /// Before the 101, or the 200 of a CONNECT, goes to the client: what it sends from then on streams through and is never sent twice.
     func openTunnel() {
         isTunnel = true
         body = ReplayBuffer(records: false, openSpill: environment.openSpill)
@@ -11,7 +28,7 @@ extension Exchange {
 
     /// Silence ends a tunnel. One that is half closed has little left to say and gets the time of an ordinary response.
     func touchTunnelIdle() {
-        guard let timeouts = match?.route.upstream.settings.timeouts else { return }
+        guard let timeouts = upstream?.settings.timeouts else { return }
         let standard = timeouts.tunnelIdleMilliseconds
         let length = isTunnelHalfClosed ? min(standard, timeouts.idleMilliseconds) : standard
         deadlines.idle = now &+ UInt64(length) * 1_000_000

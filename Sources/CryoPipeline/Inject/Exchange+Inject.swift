@@ -37,6 +37,7 @@ extension Exchange {
         fields.remove("x-request-id")
         // Meant for this gateway only, as Proxy-Authorization is; also when it asks for none.
         fields.remove("x-cryonet-key")
+        fields.remove("cryonet-retry")
         if route.credentials != nil, machine.rules.injectsToken {
             while let index = indexOfTokenHeader(in: fields, on: route) { fields.remove(at: index) }
         }

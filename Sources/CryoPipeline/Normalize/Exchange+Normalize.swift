@@ -53,7 +53,8 @@ extension Exchange {
         case .rejected(let failure):
             business = failure
             let refusesToken = failure.codeText.map { match?.route.refreshBusinessCodes.contains($0) ?? false } ?? false
-            return .rejected(refusesToken: refusesToken)
+            let isRetryCode = failure.codeText.map { match?.route.retry.allows(businessCode: $0) ?? false } ?? false
+            return .rejected(refusesToken: refusesToken, isRetryCode: isRetryCode)
         case .notJSON(let detail): return notJSON(detail)
         }
     }

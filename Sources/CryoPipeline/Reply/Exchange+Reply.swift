@@ -81,7 +81,7 @@ extension Exchange {
         removeHopByHop(&fields)
         rewriteAddresses(&fields)
         if !isHead, response.status != 304 { fields.remove("content-length") }
-        if isTunnel { fields.append("Upgrade", "websocket") }
+        if isTunnel, isUpgrade { fields.append("Upgrade", "websocket") }
         if !fields.contains("x-request-id") { fields.append("X-Request-Id", requestID) }
         return fields
     }
@@ -178,6 +178,7 @@ extension Exchange {
         }
         failure.underlying = underlyingDetail
         failure.revision = revision
+        if !isSafeToRepeat(after: reason) { failure.isRetryable = false }
         return failure
     }
 
@@ -261,6 +262,7 @@ extension Exchange {
         withdrawTicket()
         cancelAttempt()
         isOver = true
+        giveBackRetryBudget()
         writeAudit()
         environment.counters.end()
     }

@@ -6,25 +6,48 @@ package import CryoHTTP
 package struct RetryRule: Sendable {
     package let settings: RetrySettings
     let methods: [[UInt8]]
+    let reasons: Set<FailureReason>
+    private let statuses: Set<UInt16>
+    private let businessCodes: Set<[UInt8]>
+    private let businessPrefixes: [[UInt8]]
 
     package init(_ settings: RetrySettings) {
         self.settings = settings
         methods = settings.methods.map { Array($0.utf8) }
+        var reasons: Set<FailureReason> = []
+        var statuses: Set<UInt16> = []
+        var codes: Set<[UInt8]> = []
+        var prefixes: [[UInt8]] = []
+        for condition in settings.conditions {
+            switch condition {
+            case .reason(let reason): reasons.insert(reason)
+            case .status(let status): statuses.insert(status)
+            case .statusClass(let digit): statuses.formUnion(digit * 100...digit * 100 + 99)
+            case .businessCode(let code):
+                if code.hasSuffix("*") { prefixes.append(Array(code.utf8.dropLast())) } else { codes.insert(Array(code.utf8)) }
+            }
+        }
+        self.reasons = reasons
+        self.statuses = statuses
+        businessCodes = codes
+        businessPrefixes = prefixes
     }
+
+    static let standardReasons = Set(
+        RetryCondition.standard.compactMap { if case .reason(let reason) = $0 { reason } else { nil } })
 
     package var isOn: Bool { settings.limit > 0 }
 
     func allowsMethod(_ method: UnsafeRawBufferPointer) -> Bool { methods.contains { method.elementsEqual($0) } }
 
-    func allowsStatus(_ status: UInt16) -> Bool { settings.statuses.contains(status) }
+    func allows(_ status: UInt16) -> Bool { statuses.contains(status) }
 
-    /// Errors after which the upstream has surely not answered (ledger RP4); certificates and pins are not cured by trying again.
-    static func isTransient(_ error: ForwardError) -> Bool {
-        switch error {
-        case .dnsFailed, .connectRefused, .connectTimedOut, .reset, .emptyResponse, .tlsFailed, .truncated: true
-        case .tlsCertificate, .pinMismatch, .malformedResponse, .requestBodyFailed: false
-        }
+    func allows(businessCode: [UInt8]) -> Bool {
+        businessCodes.contains(businessCode) || businessPrefixes.contains { businessCode.starts(with: $0) }
     }
+
+    /// The client's own limit (`CryoNet-Retry: n`) where it is lower than the route's (ledger RP7).
+    func limit(asked: UInt64?) -> UInt32 { UInt32(min(asked ?? .max, UInt64(settings.limit))) }
 
     /// The delay before retry `number` (from 0): `base^number × scale`, capped, drawn from 0 to that with full jitter, but never
     /// less than what the upstream asked for by Retry-After (itself capped).
@@ -39,13 +62,26 @@ package struct RetryRule: Sendable {
         return UInt64(max(delay, asked))
     }
 
-    /// Retry-After in seconds from now: delay-seconds or an HTTP-date (RFC 9110 §10.2.3); nil when absent or invalid.
+    /// How long the upstream asks to be left alone, in seconds from now: Retry-After as delay-seconds or an HTTP-date
+    /// (RFC 9110 §10.2.3), else `X-RateLimit-Reset` or `RateLimit-Reset`; nil when absent or invalid.
     package static func retryAfterSeconds(_ fields: FieldSection, nowUnixSeconds: Int64) -> Int64? {
-        guard let index = fields.firstIndex(of: "retry-after") else { return nil }
+        if let index = fields.firstIndex(of: "retry-after") {
+            return fields.withValue(at: index) { value in
+                if let seconds = parseDecimal(value) { return Int64(clamping: seconds) }
+                guard let date = HTTPDate.parse(value) else { return nil }
+                return max(0, date - nowUnixSeconds)
+            }
+        }
+        guard let index = fields.firstIndex(of: "x-ratelimit-reset") ?? fields.firstIndex(of: "ratelimit-reset") else { return nil }
         return fields.withValue(at: index) { value in
-            if let seconds = parseDecimal(value) { return Int64(clamping: seconds) }
-            guard let date = HTTPDate.parse(value) else { return nil }
-            return max(0, date - nowUnixSeconds)
+            guard let number = parseDecimal(value).map({ Int64(clamping: $0) }) else { return nil }
+            // Some count the seconds from now, some give the time itself, a few of these in milliseconds.
+            if number < epochSecondsMin { return number }
+            let seconds = number < epochSecondsMin * 1000 ? number : number / 1000
+            return max(0, seconds - nowUnixSeconds)
         }
     }
+
+    /// Numbers from here on are points in time (2001-09-09), not lengths.
+    private static let epochSecondsMin: Int64 = 1_000_000_000
 }

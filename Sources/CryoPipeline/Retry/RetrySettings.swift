@@ -10,8 +10,13 @@ package struct RetrySettings: Sendable, Equatable {
     package var scaleMilliseconds: UInt32 = 500
     package var delayMillisecondsMax: UInt32 = 10_000
     package var jitter: Jitter = .full
+    /// A request with an `Idempotency-Key` may be repeated whatever its method.
     package var methods: [String] = ["GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"]
-    package var statuses: [UInt16] = [408, 500, 502, 503, 504]
+    package var conditions: [RetryCondition] = RetryCondition.standard
+    /// How much of an upstream's open exchanges may be retrying, in percent; 100 is no bound.
+    package var budgetPercent: UInt32 = 20
+    /// So many may be retrying at once whatever the percentage says.
+    package var budgetMin: UInt32 = 3
 
     package init() {}
 }

@@ -9,6 +9,7 @@ package final class UpstreamPlan: Sendable {
     let host: [UInt8]
     /// Names in lower case beside names and values as configured.
     let headers: [(lowercased: [UInt8], name: [UInt8], value: [UInt8])]
+    let retryBudget = RetryBudget()
 
     package init(_ settings: UpstreamSettings) {
         self.settings = settings
@@ -67,12 +68,13 @@ package final class PipelinePlan: Sendable {
     /// What every client must show; nil: nothing.
     let clientKey: Secret?
     let trustedProxies: [AddressBlock]
+    let connect: ListenSettings.Connect
     let bodyBytesMax: UInt64
 
     package init(
         routes: [RoutePlan], upstreams: [UpstreamPlan], credentials: [CredentialStore], hosts: [String], audit: AuditSettings?,
         auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
-        trustedProxies: [AddressBlock] = []
+        trustedProxies: [AddressBlock] = [], connect: ListenSettings.Connect = .off
     ) {
         // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
         self.routes = routes.enumerated().sorted { one, other in
@@ -88,6 +90,7 @@ package final class PipelinePlan: Sendable {
         self.auditSink = auditSink
         self.clientKey = clientKey
         self.trustedProxies = trustedProxies
+        self.connect = connect
         bodyBytesMax = limits.bodyBytesMax
         redactor = Redactor(
             audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: clientKey.map { [$0] } ?? [])

@@ -17,6 +17,8 @@ struct RouteMatch {
 
 enum RouteDecision {
     case matched(RouteMatch)
+    /// CONNECT to a configured upstream: bytes both ways, and no step in between looks at them.
+    case tunnel(UpstreamPlan)
     /// A browser asks whether a page of a listed origin may send a request (Fetch §3.2.2): the gateway's own answer.
     case preflight(RouteMatch)
     /// The client key is missing or wrong. The route it would have taken, if any.
@@ -35,9 +37,13 @@ struct RouteRule {
         let decision = place(head)
         guard let key = plan.clientKey else { return decision }
         switch decision {
+        case .tunnel: return ClientKeyRule.carries(head.fields, key) ? decision : .keyless(nil)
         case .matched(let match): return ClientKeyRule.carries(head.fields, key) ? decision : .keyless(match)
         // Without the key nobody learns which routes there are.
         case .refused(.routeNotFound, _, _): return ClientKeyRule.carries(head.fields, key) ? decision : .keyless(nil)
+        // Nor which upstreams, by asking for tunnels.
+        case .refused(.hostDenied, _, _) where head.targetForm == .authority:
+            return ClientKeyRule.carries(head.fields, key) ? decision : .keyless(nil)
         // A preflight carries no key by nature, and `OPTIONS *` tells nothing but that the gateway lives.
         case .preflight, .ping, .refused, .keyless: return decision
         }
@@ -60,10 +66,28 @@ struct RouteRule {
         case .asterisk:
             return isOwnHost(hostField(head)) ? .ping : hostDenied
         case .authority:
-            return .refused(.requestMalformed, status: 501, detail: "CONNECT is not supported")
+            return tunnel(head)
         case nil:
             return .refused(.requestMalformed, status: 400, detail: "invalid request target")
         }
+    }
+
+    /// CONNECT (RFC 9110 §9.3.6): to exactly the host and port of a configured upstream.
+    private func tunnel(_ head: RequestHead) -> RouteDecision {
+        guard plan.connect == .upstreams else { return .refused(.requestMalformed, status: 501, detail: "CONNECT is not enabled") }
+        // What would be a body to one reader is the beginning of the tunnel to another.
+        guard head.framing == .none else { return .refused(.requestMalformed, status: 400, detail: "CONNECT with a body") }
+        let upstream = head.fields.bytes.withUnsafeBytes { bytes -> UpstreamPlan? in
+            let authority = UnsafeRawBufferPointer(rebasing: bytes[head.target])
+            guard let parts = parseAuthority(authority) else { return nil }
+            let host = UnsafeRawBufferPointer(rebasing: authority[parts.host])
+            return plan.upstreams.first { upstream in
+                parts.port == upstream.settings.url.port
+                    && upstream.host.withUnsafeBytes { equalsIgnoringCase(host, lowercased: $0) }
+            }
+        }
+        guard let upstream else { return hostDenied }
+        return originStanding(head, on: nil) == .own ? .tunnel(upstream) : originDenied
     }
 
     private var hostDenied: RouteDecision { .refused(.hostDenied, status: 421, detail: "host is not in the allow-list") }
@@ -177,11 +201,11 @@ struct RouteRule {
         case foreign
     }
 
-    private func originStanding(_ head: RequestHead, on route: RoutePlan) -> OriginStanding {
+    private func originStanding(_ head: RequestHead, on route: RoutePlan?) -> OriginStanding {
         if let index = head.fields.firstIndex(of: "origin") {
             return head.fields.withValue(at: index) { origin in
                 if isSameOrigin(origin, host: hostField(head)) { return .own }
-                let isListed = route.cors?.origins.contains { allowed in
+                let isListed = route?.cors?.origins.contains { allowed in
                     allowed.withUnsafeBytes { equalsIgnoringCase(origin, lowercased: $0) }
                 }
                 return isListed == true ? .listed : .foreign

@@ -12,6 +12,8 @@ package struct TokenSettings: Sendable {
     package var refresh = RefreshSettings()
     /// The file that keeps a rotated pair across restarts; nil keeps it in memory only.
     package var storeFile: String?
+    /// The Redis that keeps it for several gateways; never beside `storeFile`.
+    package var storeRedis: RedisStoreSettings?
 
     package init(name: String, source: TokenSource) {
         self.name = name

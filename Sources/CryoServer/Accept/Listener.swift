@@ -29,7 +29,12 @@ final class Listener: @unchecked Sendable {
         case .tcp(let host, let port):
             descriptor = try ListeningSocket.openTCP(host: host, port: port)
             unixPath = nil
-            boundAddress = Socket.localName(descriptor)
+            guard let name = Socket.localName(descriptor) else {
+                let failure = SystemError("getsockname")
+                Socket.close(descriptor)
+                throw failure
+            }
+            boundAddress = name
         case .unix(let path):
             descriptor = try ListeningSocket.openUnix(path: path, mode: settings.mode)
             unixPath = path

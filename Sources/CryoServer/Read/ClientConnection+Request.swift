@@ -104,8 +104,10 @@ extension ClientConnection {
         state.startNanoseconds = startNanoseconds
         state.startUnixMicroseconds = startUnixMicroseconds
         state.isHead = head.isMethod("HEAD")
+        state.isConnect = head.isMethod("CONNECT")
         state.isVersion10 = head.minorVersion == 0
-        state.keepsAlive = head.keepsAlive
+        // What a client sends behind a CONNECT is meant for the tunnel: without one it is no request.
+        state.keepsAlive = head.keepsAlive && !state.isConnect
         state.framing = head.framing
         readDeadline = .max
         switch head.framing {

@@ -26,6 +26,7 @@ final class RequestState {
     var bodyRemaining: UInt64 = 0
     var bodyReceived: UInt64 = 0
     var isHead = false
+    var isConnect = false
     var isVersion10 = false
     var keepsAlive = true
     /// The client waits for `100 Continue`, and neither it nor a body byte has been seen.
@@ -72,6 +73,7 @@ final class RequestState {
         bodyRemaining = 0
         bodyReceived = 0
         isHead = false
+        isConnect = false
         isVersion10 = false
         keepsAlive = true
         awaitsContinue = false

@@ -30,7 +30,7 @@ extension ClientConnection: ReplySink {
     func sendHead(status: UInt16, fields: FieldSection, framing: BodyFraming) {
         guard isExchangeOpen, let state, !state.isHeadSent else { return }
         state.isHeadSent = true
-        if status == 101 { return openTunnel(fields, state) }
+        if status == 101 || (state.isConnect && 200..<300 ~= status) { return openTunnel(status, fields, state) }
         let hasBody = !state.isHead && status != 204 && status != 304 && status >= 200
         state.replyFraming = hasBody ? replyFraming(framing, state) : .none
         state.willClose = closesAfterReply(state)

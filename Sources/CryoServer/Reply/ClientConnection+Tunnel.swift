@@ -1,4 +1,5 @@
-// A connection that has changed its protocol (RFC 9110 §7.8): bytes pass both ways as they are, each way with its own end.
+// A connection that has changed its protocol (RFC 9110 §7.8) or answered a CONNECT (§9.3.6): bytes pass both ways as they are, each way
+// with its own end.
 // Domain: worker
 
 import CryoHTTP
@@ -6,17 +7,18 @@ import CryoIO
 import CryoPipeline
 
 extension ClientConnection {
-    /// The head of the 101, after which the connection carries no HTTP any more. What the client has sent already belongs to the tunnel.
-    func openTunnel(_ fields: FieldSection, _ state: RequestState) {
+    /// The head of the 101 or of the answer to CONNECT, after which the connection carries no HTTP any more. What the client has sent
+    /// already belongs to the tunnel.
+    func openTunnel(_ status: UInt16, _ fields: FieldSection, _ state: RequestState) {
         phase = .tunnel
         readDeadline = .max
         state.replyFraming = .untilClose
         state.willClose = true
         state.out.withBytes { out in
-            out.appendStatusLine(101)
+            out.appendStatusLine(status)
             let seen = appendEndToEnd(fields, keepsLength: false, to: &out)
             if !seen.hasDate { share.appendDate(to: &out) }
-            out.appendField(name: "Connection", value: "Upgrade")
+            if status == 101 { out.appendField(name: "Connection", value: "Upgrade") }
             out.appendLineEnd()
         }
         worker.afterBatch(self)

@@ -18,6 +18,20 @@ package enum StoreRead: Sendable {
     case failed(cause: String)
 }
 
+/// Why a pair is not on disk.
+enum StoreWriteError: Error, CustomStringConvertible {
+    case system(SystemError)
+    /// There is something at the path that can be neither read nor set aside.
+    case occupied(cause: String)
+
+    var description: String {
+        switch self {
+        case .system(let error): String(describing: error)
+        case .occupied(let cause): cause
+        }
+    }
+}
+
 package struct TokenStoreFile: Sendable {
     package static let formatVersion: Int64 = 1
     package static let bytesMax = 262_144
@@ -82,6 +96,22 @@ package struct TokenStoreFile: Sendable {
 
     // MARK: Writing
 
+    /// As `write`, but never over what this program can't understand: that is set aside first, and returned.
+    func replace(with pair: NewCredential) throws(StoreWriteError) -> (cause: String, keptAs: String)? {
+        var aside: (cause: String, keptAs: String)?
+        switch read() {
+        case .absent, .pair: break
+        case .corrupt(let cause, let keptAs): aside = (cause, keptAs)
+        case .failed(let cause): throw .occupied(cause: cause)
+        }
+        do throws(SystemError) {
+            try write(pair)
+        } catch {
+            throw .system(error)
+        }
+        return aside
+    }
+
     /// Returns after the pair is on disk.
     package func write(_ pair: NewCredential) throws(SystemError) {
         // The process id keeps two gateways from writing into one temporary file. A leftover of this name is of a
@@ -100,6 +130,12 @@ package struct TokenStoreFile: Sendable {
             unlink(temporary)
             throw error
         }
+        try syncDirectory()
+    }
+
+    /// Returns after the file is gone for good. That there is none is no error.
+    package func remove() throws(SystemError) {
+        guard unlink(path) == 0 || errno == ENOENT else { throw SystemError("unlink") }
         try syncDirectory()
     }
 
@@ -129,9 +165,40 @@ package struct TokenStoreFile: Sendable {
         }
     }
 
+    /// Removes what processes that are gone left half written: it may hold secrets. Others' files stay.
+    func removeLeftovers() {
+        guard let stream = opendir(directory) else { return }
+        defer { closedir(stream) }
+        let prefix = path.split(separator: "/").last.map { "\($0)." } ?? ""
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            guard name.hasPrefix(prefix), name.hasSuffix(".new"), let process = pid_t(name.dropFirst(prefix.count).dropLast(4)) else {
+                continue
+            }
+            if process > 0, process != getpid(), kill(process, 0) != 0, errno == ESRCH { unlink("\(directory)/\(name)") }
+        }
+    }
+
+    private var directory: String { path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "." }
+
+    // MARK: The mark of a refresh
+
+    private var markPath: String { path + ".refreshing" }
+
+    /// A mark beside the file while a refresh is under way. It need not outlive the machine, only the process: it is not synced.
+    func setMark() {
+        let descriptor = open(markPath, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+        if descriptor >= 0 { close(descriptor) }
+    }
+
+    /// True when there was one.
+    @discardableResult
+    func clearMark() -> Bool { unlink(markPath) == 0 }
+
     /// Without it the rename itself may be lost with the power.
     private func syncDirectory() throws(SystemError) {
-        let directory = path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw SystemError("open directory") }
         defer { close(descriptor) }

@@ -12,9 +12,25 @@ package enum TokenReport: Sendable, Equatable, CustomStringConvertible {
     case storePermissionsWide(path: String, mode: UInt32)
     /// The endpoint refused the stored refresh token for good, so that the next start begins with `initial` again.
     case storeSetAside(path: String, keptAs: String)
+    /// After `storeNotWritten`: it works again.
+    case storeWritten(path: String)
+    /// The process before this one ended while it refreshed the pair that the file holds.
+    case storeInterrupted(path: String)
+    /// Said once; then each gateway refreshes for itself.
+    case sharedStoreLost(place: String, cause: String)
+    case sharedStoreRegained(place: String)
+    case sharedStoreConflict(place: String)
 
     package var description: String {
         switch self {
+        case .storeWritten(let path): "the store \(path) is written again: it holds the new token"
+        case .storeInterrupted(let path):
+            "the last process ended while it refreshed the pair of \(path): if the endpoint had answered, its refresh token is used up"
+        case .sharedStoreLost(let place, let cause):
+            "the shared store \(place) can't be used (\(cause)): this gateway refreshes for itself until it can"
+        case .sharedStoreRegained(let place): "the shared store \(place) can be used again"
+        case .sharedStoreConflict(let place):
+            "another gateway refreshed the same login at the same time: the pair in the shared store \(place) counts"
         case .sourceUnavailable(let problem): "no token: \(problem)"
         case .storeNotWritten(let path, let cause):
             "the store \(path) can't be written (\(cause)): the new token is kept in memory only, a restart loses it"

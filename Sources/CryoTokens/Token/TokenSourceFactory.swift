@@ -7,6 +7,10 @@ package struct LoadedTokenSource: Sendable {
     package let refresher: any TokenRefresher
     /// nil: no token yet. Sources that can refresh get one at the first use.
     package let initial: NewCredential?
+    /// Whether what it renews is kept, and how that goes.
+    package var store = TokenStoreMonitor(.memory)
+    /// Keeps a login from outside across restarts, nil forgets what was kept. Blocks; nil where nothing is kept.
+    package var adopt: (@Sendable (NewCredential?) -> Void)?
 }
 
 package enum TokenSourceFactory {
@@ -34,14 +38,12 @@ package enum TokenSourceFactory {
         case .oauth2(let oauth2):
             return pair(settings, report).map { pair in
                 let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: oauth2.caFile)
-                return LoadedTokenSource(
-                    refresher: OAuth2TokenSource(oauth2, name: settings.name, keeper: pair.keeper, call: call), initial: pair.initial)
+                return pair.loaded(OAuth2TokenSource(oauth2, name: settings.name, keeper: pair.keeper, call: call), settings)
             }
         case .login(let login):
             return pair(settings, report).map { pair in
                 let call = call ?? TokenEndpoint.call(timeoutMilliseconds: timeout, caFile: login.caFile)
-                return LoadedTokenSource(
-                    refresher: LoginTokenSource(login, name: settings.name, keeper: pair.keeper, call: call), initial: pair.initial)
+                return pair.loaded(LoginTokenSource(login, name: settings.name, keeper: pair.keeper, call: call), settings)
             }
         }
     }
@@ -61,33 +63,30 @@ package enum TokenSourceFactory {
     }
 
     private struct Pair {
-        let keeper: PairKeeper
+        let store: OpenedStore
         let initial: NewCredential?
+        let report: @Sendable (TokenReport) -> Void
+
+        var keeper: PairKeeper { store.keeper }
+
+        func loaded(_ refresher: any TokenRefresher, _ settings: TokenSettings) -> LoadedTokenSource {
+            store.loaded(refresher, initial: initial, settings, report: report)
+        }
     }
 
     /// A stored pair wins over `initial`: it is what became of it.
     private static func pair(
         _ settings: TokenSettings, _ report: @escaping @Sendable (TokenReport) -> Void
     ) -> Result<Pair, TokenProblem> {
-        let store = settings.storeFile.map { TokenStoreFile(path: $0) }
-        if let store {
-            switch store.read() {
-            case .absent: break
-            case .pair(var stored, let mode):
-                if stored.refreshToken == nil { stored.refreshToken = resolve(settings.initialRefreshToken, report) }
-                if mode & 0o077 != 0 { report(.storePermissionsWide(path: store.path, mode: mode)) }
-                let keeper = PairKeeper(store: store, refreshToken: stored.refreshToken, report: report)
-                return .success(Pair(keeper: keeper, initial: stored))
-            case .corrupt(let cause, let keptAs): report(.storeCorrupt(path: store.path, keptAs: keptAs, cause: cause))
-            case .failed(let cause): return .failure(.storeUnreadable(path: store.path, cause: cause))
-            }
+        let initialRefreshToken = { resolve(settings.initialRefreshToken, report) }
+        return OpenedStore.open(settings, initialRefreshToken: initialRefreshToken, report: report).map { store in
+            let initial =
+                store.stored
+                ?? resolve(settings.initialToken, report).map {
+                    NewCredential(token: $0, refreshToken: store.keeper.refreshToken(for: nil))
+                }
+            return Pair(store: store, initial: initial, report: report)
         }
-        let token = resolve(settings.initialToken, report)
-        let refreshToken = resolve(settings.initialRefreshToken, report)
-        return .success(
-            Pair(
-                keeper: PairKeeper(store: store, refreshToken: refreshToken, report: report),
-                initial: token.map { NewCredential(token: $0, refreshToken: refreshToken) }))
     }
 
     private static func resolve(_ reference: SecretReference?, _ report: @Sendable (TokenReport) -> Void) -> Secret? {

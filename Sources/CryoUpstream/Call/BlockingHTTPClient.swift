@@ -36,53 +36,60 @@ package enum BlockingHTTPClient {
         }
         guard let easy = curl_easy_init() else { return .failure(CallFailure(kind: .broken, detail: "out of memory")) }
         defer { curl_easy_cleanup(easy) }
-        cryo_easy_string(easy, CURLOPT_URL, url)
-        cryo_easy_string(easy, CURLOPT_CUSTOMREQUEST, method)
-        cryo_easy_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
-        cryo_easy_string(easy, CURLOPT_PROXY, "")
-        cryo_easy_string(easy, CURLOPT_NOPROXY, "*")
-        cryo_easy_long(easy, CURLOPT_NOSIGNAL, 1)
-        cryo_easy_long(easy, CURLOPT_FOLLOWLOCATION, 0)
-        cryo_easy_long(easy, CURLOPT_TIMEOUT_MS, Int(timeoutMilliseconds))
-        if let caFile {
-            cryo_easy_string(easy, CURLOPT_CAINFO, caFile)
-            // Otherwise the system's directory would be trusted beside the named file.
-            cryo_easy_string(easy, CURLOPT_CAPATH, nil)
-        }
         var list: UnsafeMutablePointer<curl_slist>?
-        for header in headers { list = curl_slist_append(list, "\(header.name): \(header.value)") }
-        list = curl_slist_append(list, "Expect:")
         defer { curl_slist_free_all(list) }
-        cryo_easy_list(easy, CURLOPT_HTTPHEADER, list)
+        for line in headers.map({ "\($0.name): \($0.value)" }) + ["Expect:"] {
+            guard let longer = curl_slist_append(list, line) else { return .failure(CallFailure(kind: .broken, detail: "out of memory")) }
+            list = longer
+        }
+        var options = EasyOptions(easy)
+        options.set(CURLOPT_URL, url)
+        options.set(CURLOPT_CUSTOMREQUEST, method)
+        options.set(CURLOPT_PROTOCOLS_STR, "http,https")
+        options.set(CURLOPT_PROXY, "")
+        options.set(CURLOPT_NOPROXY, "*")
+        options.set(CURLOPT_NOSIGNAL, 1)
+        options.set(CURLOPT_FOLLOWLOCATION, 0)
+        options.set(CURLOPT_TIMEOUT_MS, Int(timeoutMilliseconds))
+        if let caFile {
+            options.set(CURLOPT_CAINFO, caFile)
+            // Otherwise the system's directory would be trusted beside the named file.
+            options.unset(CURLOPT_CAPATH)
+        }
+        options.set(CURLOPT_HTTPHEADER, list: list)
         if !body.isEmpty || method == "POST" || method == "PUT" {
-            cryo_easy_offset(easy, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count))
+            options.set(CURLOPT_POSTFIELDSIZE_LARGE, offset: Int64(body.count))
             // One byte more than is sent, so that an empty body has an address too.
             (body + [0]).withUnsafeBytes { bytes in
-                _ = cryo_easy_string(easy, CURLOPT_COPYPOSTFIELDS, bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
+                options.set(CURLOPT_COPYPOSTFIELDS, bytes: bytes.baseAddress?.assumingMemoryBound(to: CChar.self))
             }
         }
         let answer = Answer()
-        let code = withExtendedLifetime(answer) { () -> CURLcode in
-            // SAFETY: the answer outlives the call that uses the pointer.
-            cryo_easy_pointer(easy, CURLOPT_WRITEDATA, Unmanaged.passUnretained(answer).toOpaque())
-            cryo_easy_data_callback(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, pointer in
-                guard let pointer else { return 0 }
-                // SAFETY: the pointer given above.
-                let answer = Unmanaged<Answer>.fromOpaque(pointer).takeUnretainedValue()
-                guard answer.body.count + size * count <= BlockingHTTPClient.answerBytesMax else {
-                    answer.isTooLarge = true
-                    return 0
-                }
-                answer.body.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size * count))
-                return size * count
-            }
-            return curl_easy_perform(easy)
-        }
+        let code = withExtendedLifetime(answer) { perform(easy, options, answer) }
         if answer.isTooLarge { return .failure(CallFailure(kind: .tooLarge, detail: "the answer is too large")) }
         guard code == CURLE_OK else { return .failure(failure(code)) }
         var status = 0
         cryo_easy_info_long(easy, CURLINFO_RESPONSE_CODE, &status)
         return .success(HTTPAnswer(status: UInt16(clamping: status), body: answer.body))
+    }
+
+    /// Not begun when an option is missing: the call would not be the one that was asked for.
+    private static func perform(_ easy: UnsafeMutableRawPointer, _ given: EasyOptions, _ answer: Answer) -> CURLcode {
+        var options = given
+        // SAFETY: the answer outlives the call that uses the pointer.
+        options.set(CURLOPT_WRITEDATA, pointer: Unmanaged.passUnretained(answer).toOpaque())
+        options.set(CURLOPT_WRITEFUNCTION) { bytes, size, count, pointer in
+            guard let pointer else { return 0 }
+            // SAFETY: the pointer given above.
+            let answer = Unmanaged<Answer>.fromOpaque(pointer).takeUnretainedValue()
+            guard answer.body.count + size * count <= BlockingHTTPClient.answerBytesMax else {
+                answer.isTooLarge = true
+                return 0
+            }
+            answer.body.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: size * count))
+            return size * count
+        }
+        return options.areSet ? curl_easy_perform(easy) : options.code
     }
 
     private static func isOneLine(_ text: String) -> Bool { text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 } }

@@ -66,7 +66,7 @@ extension CurlForwarder {
     }
 
     func connect(_ tunnel: CurlTunnel) {
-        guard addHandle(tunnel.easy) else { return tunnel.connected(CURLE_FAILED_INIT) }
+        guard tunnel.isSound, addHandle(tunnel.easy) else { return tunnel.connected(CURLE_FAILED_INIT) }
         tunnel.isAdded = true
         tunnels.noteConnecting(tunnel)
     }
@@ -82,11 +82,6 @@ extension CurlForwarder {
         worker.withdraw(tunnel)
     }
 
-    /// A handle of ours that is no transfer's has finished connecting.
-    func tunnelConnected(_ easy: UnsafeMutableRawPointer?, _ result: CURLcode) {
-        tunnels.takeConnected(easy)?.connected(result)
-    }
-
     /// The connection libcurl made: from now on its events are the tunnel's.
     func takeSocket(of easy: UnsafeMutableRawPointer?, for tunnel: CurlTunnel) -> Int32? {
         var descriptor: curl_socket_t = -1
@@ -97,18 +92,20 @@ extension CurlForwarder {
         return descriptor
     }
 
-    func installSocketCallbacks(_ easy: UnsafeMutableRawPointer?) {
+    func installSocketCallbacks(_ options: inout EasyOptions, _ easy: UnsafeMutableRawPointer?) {
         // SAFETY: the forwarder outlives every connection.
         let forwarder = Unmanaged.passUnretained(self).toOpaque()
-        cryo_easy_pointer(easy, CURLOPT_OPENSOCKETDATA, forwarder)
-        cryo_easy_pointer(easy, CURLOPT_CLOSESOCKETDATA, forwarder)
-        cryo_easy_open_callback(easy) { context, _, address in
+        options.set(CURLOPT_OPENSOCKETDATA, pointer: forwarder)
+        options.set(CURLOPT_CLOSESOCKETDATA, pointer: forwarder)
+        let opens = cryo_easy_open_callback(easy) { context, _, address in
             guard let context, let address else { return -1 }
             return CurlForwarder.from(context).openSocket(address)
         }
-        cryo_easy_close_callback(easy) { context, descriptor in
+        options.note(opens)
+        let closes = cryo_easy_close_callback(easy) { context, descriptor in
             guard let context else { return -1 }
             return CurlForwarder.from(context).closeSocket(descriptor)
         }
+        options.note(closes)
     }
 }

@@ -4,6 +4,7 @@
 import CCurl
 package import CryoIO
 package import CryoPipeline
+import Glibc
 
 /// The `Forwarder` on libcurl. libcurl is entered from few places only: `drive`, `add`, `release` and `setPause`. While it runs,
 /// callbacks note what happened; `settle` tells the exchanges afterwards.
@@ -16,6 +17,8 @@ package final class CurlForwarder: Endpoint, Forwarder {
     static let profilesMax = 64
     /// libcurl's wishes to run at once that are granted within one batch; then other events get their turn.
     static let kicksPerBatchMax = 32
+    /// libcurl had no memory to do what was due: it is called again after this.
+    static let retryNanoseconds: UInt64 = 10_000_000
 
     /// nil after `close`.
     private var multi: UnsafeMutableRawPointer?
@@ -40,24 +43,33 @@ package final class CurlForwarder: Endpoint, Forwarder {
     private var kicksAt: UInt64 = 0
     private var kicks = 0
 
-    package override init(worker: Worker) {
-        CurlGlobal.initialize()
-        multi = curl_multi_init()
+    /// Throws when libcurl has no memory for it: a forwarder without its callbacks would never hear of an answer.
+    package init(on worker: Worker) throws(SystemError) {
+        guard CurlGlobal.initialize(), let multi = curl_multi_init() else { throw SystemError("curl_multi_init", code: ENOMEM) }
+        self.multi = multi
         super.init(worker: worker)
+        guard configure(multi) else {
+            curl_multi_cleanup(multi)
+            throw SystemError("curl_multi_setopt", code: ENOMEM)
+        }
         worker.enrol(self)
+    }
+
+    private func configure(_ multi: UnsafeMutableRawPointer) -> Bool {
         // SAFETY: the multi is cleaned up in `close` and never outlives the forwarder.
         let context = Unmanaged.passUnretained(self).toOpaque()
-        cryo_multi_pointer(multi, CURLMOPT_SOCKETDATA, context)
-        cryo_multi_pointer(multi, CURLMOPT_TIMERDATA, context)
-        cryo_multi_long(multi, CURLMOPT_MAXCONNECTS, Self.pooledConnectionsMax)
-        cryo_multi_socket_callback(multi) { _, descriptor, what, context, _ in
+        let hearsOfSockets = cryo_multi_socket_callback(multi) { _, descriptor, what, context, _ in
             if let context { CurlForwarder.from(context).socketWanted(descriptor, what) }
             return 0
         }
-        cryo_multi_timer_callback(multi) { _, milliseconds, context in
+        let hearsOfTime = cryo_multi_timer_callback(multi) { _, milliseconds, context in
             if let context { CurlForwarder.from(context).setTimer(milliseconds) }
             return 0
         }
+        return hearsOfSockets == CURLM_OK && hearsOfTime == CURLM_OK
+            && cryo_multi_pointer(multi, CURLMOPT_SOCKETDATA, context) == CURLM_OK
+            && cryo_multi_pointer(multi, CURLMOPT_TIMERDATA, context) == CURLM_OK
+            && cryo_multi_long(multi, CURLMOPT_MAXCONNECTS, Self.pooledConnectionsMax) == CURLM_OK
     }
 
     deinit { receiveBuffer.deallocate() }
@@ -100,7 +112,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
     }
 
     package func begin(_ request: AttemptRequest, receiver: any AttemptReceiver) -> AttemptID {
-        if request.isUpgrade { return beginTunnel(request, receiver: receiver) }
+        if request.isUpgrade || request.isConnect { return beginTunnel(request, receiver: receiver) }
         let transfer = takeTransfer(for: request.upstream)
         if !transfer.prepare(request, for: receiver) {
             transfer.result = CURLE_OUT_OF_MEMORY
@@ -198,25 +210,27 @@ package final class CurlForwarder: Endpoint, Forwarder {
         return code == CURLM_OK
     }
 
-    func removeHandle(_ easy: UnsafeMutableRawPointer?) {
+    /// False when libcurl has kept it: it lets go of it when the handle is cleaned up.
+    @discardableResult
+    func removeHandle(_ easy: UnsafeMutableRawPointer?) -> Bool {
         isInLibcurl = true
-        curl_multi_remove_handle(multi, easy)
+        let code = curl_multi_remove_handle(multi, easy)
         isInLibcurl = false
+        return code == CURLM_OK
     }
 
     /// Takes the transfer out of libcurl (which closes a connection in the middle of a response) and keeps it for reuse.
     func release(_ transfer: CurlTransfer) {
-        if transfer.isAdded {
-            removeHandle(transfer.easy)
-            transfer.isAdded = false
-        }
+        let isOut = !transfer.isAdded || removeHandle(transfer.easy)
+        transfer.isAdded = false
         let slot = Int(transfer.id.slot)
         generations[slot] &+= 1
         transfer.id.generation = generations[slot]
         // libcurl counts its own repetitions over a handle's life and gives up after five.
         let isWorn = transfer.requestsMade > 1
         transfer.reset()
-        if isWorn || idleCount >= Self.idleTransfersMax || !profiles.contains(where: { $0 === transfer.profile }) {
+        let isUsable = isOut && !isWorn && transfer.isSound
+        if !isUsable || idleCount >= Self.idleTransfersMax || !profiles.contains(where: { $0 === transfer.profile }) {
             destroy(transfer)
         } else {
             idleCount += 1
@@ -236,8 +250,13 @@ package final class CurlForwarder: Endpoint, Forwarder {
         guard let multi else { return }
         var running: Int32 = 0
         isInLibcurl = true
-        curl_multi_socket_action(multi, descriptor, mask, &running)
+        let code = curl_multi_socket_action(multi, descriptor, mask, &running)
         isInLibcurl = false
+        // An event that was not served comes again by itself, a lapsed time does not.
+        if code != CURLM_OK {
+            dueAt = min(dueAt, worker.nanoseconds &+ Self.retryNanoseconds)
+            wake(at: dueAt)
+        }
         collect()
         settle()
     }
@@ -287,16 +306,23 @@ package final class CurlForwarder: Endpoint, Forwarder {
         var left: Int32 = 0
         while let message = curl_multi_info_read(multi, &left) {
             guard message.pointee.msg == CURLMSG_DONE else { continue }
-            var context: UnsafeMutableRawPointer?
-            cryo_easy_info_pointer(message.pointee.easy_handle, CURLINFO_PRIVATE, &context)
-            guard let context else {
-                tunnelConnected(message.pointee.easy_handle, cryo_message_result(message))
-                continue
+            let easy = message.pointee.easy_handle
+            let result = cryo_message_result(message)
+            if let transfer = transfer(of: easy) {
+                transfer.result = result
+                touch(transfer)
+            } else {
+                tunnels.takeConnected(easy)?.connected(result)
             }
-            let transfer = CurlTransfer.from(context)
-            transfer.result = cryo_message_result(message)
-            touch(transfer)
         }
+    }
+
+    /// nil: a tunnel's handle.
+    private func transfer(of easy: UnsafeMutableRawPointer?) -> CurlTransfer? {
+        var context: UnsafeMutableRawPointer?
+        if cryo_easy_info_pointer(easy, CURLINFO_PRIVATE, &context) == CURLE_OK { return context.map { CurlTransfer.from($0) } }
+        for case .some(let transfer) in transfers where transfer.easy == easy { return transfer }
+        return nil
     }
 
     /// Something of this transfer is to be told once libcurl has returned.

@@ -6,8 +6,9 @@ import Glibc
 
 package enum CurlGlobal {
     /// Must have returned before the first worker or token source starts: `curl_global_init` is not safe beside other threads.
-    /// Later calls do nothing.
-    package static func initialize() { _ = isInitialized }
+    /// Later calls do nothing and say the same. False: libcurl can't be used.
+    @discardableResult
+    package static func initialize() -> Bool { isInitialized }
 
     private static let isInitialized: Bool = {
         // libcurl with NOSIGNAL leaves SIGPIPE alone, and OpenSSL writes without MSG_NOSIGNAL.

@@ -16,6 +16,13 @@ final class CurlSocket: Endpoint {
     private var wanted: UInt32 = 0
     private var armed: UInt32 = 0
     private var isWatched = false
+    /// Tells this socket from another that has got its number since; 0 when that is not needed.
+    private var identity: UInt64
+    /// libcurl has let go of it once, to keep or to close it.
+    private var hasRested = false
+    /// The kernel would not watch it: asked again after this, until it does or the socket is closed.
+    private static let retryNanoseconds: UInt64 = 10_000_000
+    private var unarmed: UInt32 = 0
     /// Uses the connection itself since libcurl has made it; libcurl's wishes count no more.
     private var tunnel: CurlTunnel?
 
@@ -23,21 +30,30 @@ final class CurlSocket: Endpoint {
         self.forwarder = forwarder
         self.descriptor = descriptor
         self.isOurs = isOurs
+        identity = isOurs ? Socket.identity(descriptor) : 0
         super.init(worker: forwarder.worker)
     }
 
     /// libcurl wants these events from now on; 0 for none.
     func want(_ events: UInt32) {
         guard tunnel == nil else { return }
+        // Back from the pool: it is a connection, and libcurl tells when it closes one.
+        if hasRested, events != 0 { identity = 0 }
+        if events == 0 { hasRested = true }
         wanted = events
         if events & ~armed != 0 { arm(events) }
     }
+
+    /// A socket that has not become a connection, because its transfer was given up or another address was faster, is closed by libcurl
+    /// without our callback (7.88: "we did never publish it"). Its number may be a client's by now.
+    var isGone: Bool { identity != 0 && Socket.identity(descriptor) != identity }
 
     /// Before libcurl closes a socket of its own.
     func unwatch() {
         if isWatched { worker.unwatch(descriptor) }
         isWatched = false
         armed = 0
+        unarmed = 0
     }
 
     func handOver(to tunnel: CurlTunnel) {
@@ -46,9 +62,18 @@ final class CurlSocket: Endpoint {
     }
 
     private func arm(_ events: UInt32) {
-        armed = events
-        if isWatched, worker.rewatch(descriptor, events, for: self) { return }
-        isWatched = worker.watch(descriptor, events, for: self)
+        // A registration that can't be changed is still there, or its socket is closed. It is never added again: the number may be
+        // somebody else's.
+        let isArmed = isWatched ? worker.rewatch(descriptor, events, for: self) : worker.watch(descriptor, events, for: self)
+        if isArmed { isWatched = true }
+        armed = isArmed ? events : 0
+        unarmed = isArmed ? 0 : events
+        // Unheard, its transfer would wait for an event that never comes.
+        if !isArmed, !isGone { wake(at: worker.nanoseconds &+ Self.retryNanoseconds) }
+    }
+
+    override func deadlineReached(_ nanoseconds: UInt64) {
+        if unarmed != 0 { arm(tunnel == nil && wanted != 0 ? wanted : unarmed) }
     }
 
     override func ready(_ events: UInt32) {
@@ -110,6 +135,8 @@ extension CurlForwarder {
             socket.want(events)
             if events == 0, !socket.isOurs {
                 socket.unwatch()
+                drop(descriptor)
+            } else if events == 0, socket.isGone {
                 drop(descriptor)
             }
         } else if events != 0 {

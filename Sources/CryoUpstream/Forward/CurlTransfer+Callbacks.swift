@@ -6,47 +6,39 @@ import CryoHTTP
 import CryoPipeline
 
 extension CurlTransfer {
-    func installCallbacks() {
-        // SAFETY: the transfer outlives its handle; the forwarder outlives every connection (both pointers are unretained).
+    func installCallbacks(_ options: inout EasyOptions) {
+        // SAFETY: the transfer outlives its handle.
         let transfer = Unmanaged.passUnretained(self).toOpaque()
-        let forwarder = Unmanaged.passUnretained(forwarder).toOpaque()
-        cryo_easy_pointer(easy, CURLOPT_PRIVATE, transfer)
-        cryo_easy_pointer(easy, CURLOPT_HEADERDATA, transfer)
-        cryo_easy_pointer(easy, CURLOPT_WRITEDATA, transfer)
-        cryo_easy_pointer(easy, CURLOPT_READDATA, transfer)
-        cryo_easy_pointer(easy, CURLOPT_SEEKDATA, transfer)
-        cryo_easy_pointer(easy, CURLOPT_PREREQDATA, transfer)
-        cryo_easy_pointer(easy, CURLOPT_OPENSOCKETDATA, forwarder)
-        cryo_easy_pointer(easy, CURLOPT_CLOSESOCKETDATA, forwarder)
-        cryo_easy_data_callback(easy, CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+        options.set(CURLOPT_PRIVATE, pointer: transfer)
+        options.set(CURLOPT_HEADERDATA, pointer: transfer)
+        options.set(CURLOPT_WRITEDATA, pointer: transfer)
+        options.set(CURLOPT_READDATA, pointer: transfer)
+        options.set(CURLOPT_SEEKDATA, pointer: transfer)
+        options.set(CURLOPT_PREREQDATA, pointer: transfer)
+        options.set(CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
             guard let context else { return 0 }
             let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
             return CurlTransfer.from(context).takeHeaderLine(line) ? line.count : 0
         }
-        cryo_easy_data_callback(easy, CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+        options.set(CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
             guard let context else { return 0 }
             return CurlTransfer.from(context).takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count))
         }
-        cryo_easy_data_callback(easy, CURLOPT_READFUNCTION) { bytes, size, count, context in
+        options.set(CURLOPT_READFUNCTION) { bytes, size, count, context in
             guard let context else { return CRYO_CURL_READ_ABORT }
             return CurlTransfer.from(context).giveBody(UnsafeMutableRawBufferPointer(start: bytes, count: size * count))
         }
-        cryo_easy_seek_callback(easy) { context, offset, origin in
+        let mayRewind = cryo_easy_seek_callback(easy) { context, offset, origin in
             guard let context, offset == 0, origin == 0 else { return CURL_SEEKFUNC_FAIL }
             return CurlTransfer.from(context).rewindBody() ? CURL_SEEKFUNC_OK : CURL_SEEKFUNC_FAIL
         }
-        cryo_easy_prereq_callback(easy) { context, _, _, _, _ in
+        options.note(mayRewind)
+        let mayRefuse = cryo_easy_prereq_callback(easy) { context, _, _, _, _ in
             guard let context else { return CURL_PREREQFUNC_ABORT }
             return CurlTransfer.from(context).allowRequest() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
         }
-        cryo_easy_open_callback(easy) { context, _, address in
-            guard let context, let address else { return -1 }
-            return CurlForwarder.from(context).openSocket(address)
-        }
-        cryo_easy_close_callback(easy) { context, descriptor in
-            guard let context else { return -1 }
-            return CurlForwarder.from(context).closeSocket(descriptor)
-        }
+        options.note(mayRefuse)
+        forwarder.installSocketCallbacks(&options, easy)
     }
 
     // SAFETY: libcurl hands back the pointer it was given for this handle, and the transfer lives as long as its handle.

@@ -17,6 +17,8 @@ final class CurlTransfer {
     unowned(unsafe) let forwarder: CurlForwarder
     let profile: UpstreamProfile
     let easy: UnsafeMutableRawPointer?
+    /// libcurl has taken every option. A handle that lacks one serves nobody, now or later.
+    private(set) var isSound = true
     var id: AttemptID
 
     // The attempt.
@@ -66,56 +68,66 @@ final class CurlTransfer {
         self.id = id
         self.forwarder = forwarder
         easy = curl_easy_init()
-        profile.configure(easy)
-        installCallbacks()
+        var options = EasyOptions(easy)
+        profile.configure(&options)
+        installCallbacks(&options)
+        isSound = options.areSet
     }
 
     deinit { curl_easy_cleanup(easy) }
 
-    /// Sets everything that differs from request to request. False when memory is short.
+    /// Sets everything that differs from request to request. False when memory is short; the handle is of no use then.
     func prepare(_ request: AttemptRequest, for receiver: any AttemptReceiver) -> Bool {
         self.receiver = receiver
+        guard isSound else { return false }
+        var options = EasyOptions(easy)
+        isSound = set(request, &options) && options.areSet
+        return isSound
+    }
+
+    private func set(_ request: AttemptRequest, _ options: inout EasyOptions) -> Bool {
         isIdempotent = request.isIdempotent
         let head: StaticString = "HEAD"
         isHead = request.method.elementsEqual(head.rawBytes)
         switch request.framing {
-        case .length(let length) where length > 0: setUpload(Int64(clamping: length))
-        case .chunked, .untilClose: setUpload(-1)
-        case .none, .length: setNoUpload()
+        case .length(let length) where length > 0: setUpload(Int64(clamping: length), &options)
+        case .chunked, .untilClose: setUpload(-1, &options)
+        case .none, .length: setNoUpload(&options)
         }
         let announcesEmptyBody = request.framing == .length(0)
         guard let list = lines.build(request.fields, announcesEmptyBody: announcesEmptyBody) else { return false }
-        cryo_easy_list(easy, CURLOPT_HTTPHEADER, list)
-        return set(CURLOPT_REQUEST_TARGET, request.target) && setMethod(request.method)
+        options.set(CURLOPT_HTTPHEADER, list: list)
+        return set(CURLOPT_REQUEST_TARGET, request.target, &options) && setMethod(request.method, &options)
     }
 
     /// The order matters: each of these options also chooses libcurl's idea of the method.
-    private func setUpload(_ length: Int64) {
+    private func setUpload(_ length: Int64, _ options: inout EasyOptions) {
         hasUpload = true
         uploadLength = length
-        cryo_easy_long(easy, CURLOPT_NOBODY, 0)
-        cryo_easy_long(easy, CURLOPT_UPLOAD, 1)
-        cryo_easy_offset(easy, CURLOPT_INFILESIZE_LARGE, curl_off_t(length))
+        options.set(CURLOPT_NOBODY, 0)
+        options.set(CURLOPT_UPLOAD, 1)
+        options.set(CURLOPT_INFILESIZE_LARGE, offset: length)
     }
 
-    private func setNoUpload() {
+    private func setNoUpload(_ options: inout EasyOptions) {
         hasUpload = false
         uploadLength = 0
-        cryo_easy_long(easy, CURLOPT_HTTPGET, 1)
-        if isHead { cryo_easy_long(easy, CURLOPT_NOBODY, 1) }
+        options.set(CURLOPT_HTTPGET, 1)
+        if isHead { options.set(CURLOPT_NOBODY, 1) }
     }
 
     /// libcurl copies the string, so it is set only when it changes.
-    private func setMethod(_ new: [UInt8]) -> Bool {
+    private func setMethod(_ new: [UInt8], _ options: inout EasyOptions) -> Bool {
         if method == new { return true }
         method = new
-        return set(CURLOPT_CUSTOMREQUEST, new)
+        return set(CURLOPT_CUSTOMREQUEST, new, &options)
     }
 
-    private func set(_ option: CURLoption, _ value: [UInt8]) -> Bool {
+    private func set(_ option: CURLoption, _ value: [UInt8], _ options: inout EasyOptions) -> Bool {
         text.removeAll()
         guard value.withUnsafeBytes({ text.append($0) }), text.append(0), let base = text.base else { return false }
-        return cryo_easy_string(easy, option, base.assumingMemoryBound(to: CChar.self)) == CURLE_OK
+        options.set(option, bytes: base.assumingMemoryBound(to: CChar.self))
+        return options.areSet
     }
 
     /// Makes ready for the next attempt, after the handle has left the multi.

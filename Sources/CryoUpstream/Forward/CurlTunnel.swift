@@ -1,5 +1,5 @@
-// One attempt that asks for an upgrade: a connection made by libcurl (CURLOPT_CONNECT_ONLY) with our own HTTP/1.1 on it, and after
-// a 101 the bytes of the tunnel.
+// One attempt that becomes a tunnel: a connection made by libcurl (CURLOPT_CONNECT_ONLY). An upgrade speaks our own HTTP/1.1 on it, and
+// after a 101 the bytes of the tunnel follow; a CONNECT is a tunnel once it is connected.
 // Domain: worker
 
 import CCurl
@@ -19,7 +19,7 @@ final class CurlTunnel: Endpoint {
     static let roundsMax = 16
 
     enum Phase {
-        /// libcurl makes the connection. Then `head`.
+        /// libcurl makes the connection. Then `head`, or `tunnel` for CONNECT.
         case connecting
         /// The request is going out, the response head is coming. Then `body`, `tunnel`.
         case head
@@ -36,8 +36,11 @@ final class CurlTunnel: Endpoint {
     let easy: UnsafeMutableRawPointer?
     let attempt: AttemptID
     private let isTLS: Bool
+    private let isConnect: Bool
     private let startedAt: UInt64
     var receiver: (any AttemptReceiver)?
+    /// libcurl has taken every option.
+    let isSound: Bool
     var isAdded = false
     var isClosed = false
 
@@ -48,6 +51,8 @@ final class CurlTunnel: Endpoint {
     private var canRead = true
     private var canWrite = true
     private var isPumping = false
+    /// CONNECT: the connection is made, and the exchange does not know yet.
+    private var isUnannounced = false
     private var isSendEnded = false
     private var isReceiveEnded = false
     private var hasClientBytes = true
@@ -69,20 +74,26 @@ final class CurlTunnel: Endpoint {
         self.forwarder = forwarder
         self.attempt = attempt
         self.receiver = receiver
-        isTLS = request.upstream.url.isTLS
+        isConnect = request.isConnect
+        var upstream = request.upstream
+        // The client makes its own TLS through the tunnel, with the upstream itself: no pin, authority or certificate of ours applies.
+        if isConnect { upstream.url.isTLS = false }
+        isTLS = upstream.url.isTLS
         startedAt = forwarder.worker.nanoseconds
-        let head = Self.requestHead(request)
+        let head = isConnect ? [] : Self.requestHead(request)
         out = .allocate(byteCount: max(head.count, Self.sendBytesMax), alignment: 16)
         out.copyBytes(from: head)
         outRange = 0..<head.count
         easy = curl_easy_init()
-        super.init(worker: forwarder.worker)
-        UpstreamProfile(request.upstream).configure(easy)
+        var options = EasyOptions(easy)
+        UpstreamProfile(upstream).configure(&options)
         // An upstream that speaks HTTP/2 must not be offered it: there is no upgrade in it, and libcurl has no bytes to give then.
-        cryo_easy_long(easy, CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        cryo_easy_long(easy, CURLOPT_CONNECT_ONLY, 1)
-        cryo_easy_long(easy, CURLOPT_FRESH_CONNECT, 1)
-        forwarder.installSocketCallbacks(easy)
+        options.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        options.set(CURLOPT_CONNECT_ONLY, 1)
+        options.set(CURLOPT_FRESH_CONNECT, 1)
+        forwarder.installSocketCallbacks(&options, easy)
+        isSound = options.areSet
+        super.init(worker: forwarder.worker)
     }
 
     deinit {
@@ -112,7 +123,8 @@ final class CurlTunnel: Endpoint {
             outcome = .failed(connectError(result))
         } else if let descriptor = forwarder.takeSocket(of: easy, for: self) {
             self.descriptor = descriptor
-            phase = .head
+            phase = isConnect ? .tunnel : .head
+            isUnannounced = isConnect
         } else {
             outcome = .failed(.reset)
         }
@@ -155,6 +167,11 @@ final class CurlTunnel: Endpoint {
     private func pump() {
         guard !isPumping, !isClosed else { return }
         isPumping = true
+        if isUnannounced {
+            isUnannounced = false
+            framing = .untilClose
+            receiver?.attemptReceivedHead(attempt, ResponseHead(status: 200, fields: FieldSection()), framing: framing)
+        }
         var rounds = 0
         while receiver != nil, outcome == nil, phase != .connecting {
             if rounds == Self.roundsMax {

@@ -24,50 +24,50 @@ final class UpstreamProfile {
             && settings.timeouts.connectMilliseconds == other.timeouts.connectMilliseconds
     }
 
-    /// Sets what never changes during the life of `easy`.
-    func configure(_ easy: UnsafeMutableRawPointer?) {
-        cryo_easy_string(easy, CURLOPT_URL, settings.url.origin + "/")
-        cryo_easy_string(easy, CURLOPT_PROTOCOLS_STR, "http,https")
+    /// Sets what never changes during the life of a handle.
+    func configure(_ options: inout EasyOptions) {
+        options.set(CURLOPT_URL, settings.url.origin + "/")
+        options.set(CURLOPT_PROTOCOLS_STR, "http,https")
         // An environment's proxy must never see a token.
-        cryo_easy_string(easy, CURLOPT_PROXY, "")
-        cryo_easy_string(easy, CURLOPT_NOPROXY, "*")
+        options.set(CURLOPT_PROXY, "")
+        options.set(CURLOPT_NOPROXY, "*")
         // Every coding libcurl knows; whether it decodes is said per request, and Accept-Encoding is ours to send.
-        cryo_easy_long(easy, CURLOPT_NOSIGNAL, 1)
-        cryo_easy_long(easy, CURLOPT_NOPROGRESS, 1)
-        cryo_easy_long(easy, CURLOPT_PATH_AS_IS, 1)
-        cryo_easy_long(easy, CURLOPT_FOLLOWLOCATION, 0)
-        cryo_easy_long(easy, CURLOPT_HTTP09_ALLOWED, 0)
-        cryo_easy_long(easy, CURLOPT_TCP_NODELAY, 1)
-        cryo_easy_long(easy, CURLOPT_TCP_KEEPALIVE, 1)
-        cryo_easy_long(easy, CURLOPT_BUFFERSIZE, Self.receiveBytes)
-        cryo_easy_long(easy, CURLOPT_MAXAGE_CONN, Self.connectionIdleSecondsMax)
-        cryo_easy_long(easy, CURLOPT_MAXLIFETIME_CONN, Self.connectionAgeSecondsMax)
+        options.set(CURLOPT_NOSIGNAL, 1)
+        options.set(CURLOPT_NOPROGRESS, 1)
+        options.set(CURLOPT_PATH_AS_IS, 1)
+        options.set(CURLOPT_FOLLOWLOCATION, 0)
+        options.set(CURLOPT_HTTP09_ALLOWED, 0)
+        options.set(CURLOPT_TCP_NODELAY, 1)
+        options.set(CURLOPT_TCP_KEEPALIVE, 1)
+        options.set(CURLOPT_BUFFERSIZE, Self.receiveBytes)
+        options.set(CURLOPT_MAXAGE_CONN, Self.connectionIdleSecondsMax)
+        options.set(CURLOPT_MAXLIFETIME_CONN, Self.connectionAgeSecondsMax)
         if settings.timeouts.connectMilliseconds > 0 {
-            cryo_easy_long(easy, CURLOPT_CONNECTTIMEOUT_MS, Int(settings.timeouts.connectMilliseconds))
+            options.set(CURLOPT_CONNECTTIMEOUT_MS, Int(settings.timeouts.connectMilliseconds))
         }
         let usesHTTP2 = settings.url.isTLS && settings.usesHTTP2
-        cryo_easy_long(easy, CURLOPT_HTTP_VERSION, Int(usesHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
-        if settings.url.isTLS { configureTLS(easy) }
+        options.set(CURLOPT_HTTP_VERSION, Int(usesHTTP2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1))
+        if settings.url.isTLS { configureTLS(&options) }
     }
 
-    private func configureTLS(_ easy: UnsafeMutableRawPointer?) {
+    private func configureTLS(_ options: inout EasyOptions) {
         let tls = settings.tls
-        cryo_easy_long(easy, CURLOPT_SSL_VERIFYPEER, tls.skipsVerification ? 0 : 1)
-        cryo_easy_long(easy, CURLOPT_SSL_VERIFYHOST, tls.skipsVerification ? 0 : 2)
+        options.set(CURLOPT_SSL_VERIFYPEER, tls.skipsVerification ? 0 : 1)
+        options.set(CURLOPT_SSL_VERIFYHOST, tls.skipsVerification ? 0 : 2)
         if let file = tls.caFile {
-            cryo_easy_string(easy, CURLOPT_CAINFO, file)
+            options.set(CURLOPT_CAINFO, file)
             // Otherwise the system's directory would be trusted beside the named file.
-            cryo_easy_string(easy, CURLOPT_CAPATH, nil)
+            options.unset(CURLOPT_CAPATH)
         }
         if let file = tls.clientCertificateFile {
-            cryo_easy_string(easy, CURLOPT_SSLCERT, file)
-            cryo_easy_string(easy, CURLOPT_SSLKEY, tls.clientKeyFile ?? file)
+            options.set(CURLOPT_SSLCERT, file)
+            options.set(CURLOPT_SSLKEY, tls.clientKeyFile ?? file)
         }
         guard !tls.pins.isEmpty else { return }
         // libcurl writes `sha256//…` where the configuration and RFC 7469 users write `sha256/…`.
         let pins = tls.pins.map { pin in
             pin.hasPrefix("sha256/") && !pin.hasPrefix("sha256//") ? "sha256//" + pin.dropFirst("sha256/".count) : pin
         }
-        cryo_easy_string(easy, CURLOPT_PINNEDPUBLICKEY, pins.joined(separator: ";"))
+        options.set(CURLOPT_PINNEDPUBLICKEY, pins.joined(separator: ";"))
     }
 }

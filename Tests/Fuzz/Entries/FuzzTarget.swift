@@ -15,6 +15,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case json
     /// Configuration files: problems or a configuration, and what is printed reads back.
     case yaml
+    /// Event streams and JSON lines: splits change nothing, and a second, plain parser finds the same.
+    case streams
 
     /// What property these bytes break, or nil. Never traps.
     package func complaint(about bytes: UnsafeRawBufferPointer) -> String? {
@@ -26,6 +28,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
             case .routing: try fuzzRouting(bytes)
             case .json: try fuzzJSON(bytes)
             case .yaml: try fuzzYAML(bytes)
+            case .streams: try fuzzStreams(bytes)
             }
             return nil
         } catch {

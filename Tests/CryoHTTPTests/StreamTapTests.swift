@@ -1,0 +1,135 @@
+// The taps on event streams and JSON lines: what they find, whatever the pieces are.
+// Domain: cold
+
+import CryoHTTP
+import Testing
+
+@Suite("Stream taps")
+struct StreamTapTests {
+    @Test("events end at a blank line; data lines are joined, comments and unknown fields ignored")
+    func fields() {
+        let events = events(of: ": hello\nid: 7\nevent: added\nretry: 1500\ndata: one\ndata:two\ndata:  three\nother: x\n\n")
+        #expect(events.count == 1)
+        #expect(events.first?.content == latin("one\ntwo\n three"))
+        #expect(events.first?.type == latin("added"))
+        #expect(events.first?.id == latin("7"))
+        #expect(events.first?.retryMilliseconds == 1500)
+        #expect(events.first?.isCut == false)
+    }
+
+    @Test("LF, CRLF and a lone CR end lines, also mixed", arguments: ["\n", "\r\n", "\r"])
+    func lineEnds(end: String) {
+        let events = events(of: ["data: a", "data: b", "", "id: 1", "", ""].joined(separator: end))
+        #expect(events.map(\.content) == [latin("a\nb"), []])
+        #expect(events.last?.id == latin("1"))
+    }
+
+    @Test("an event needs one of the four fields; a field without a colon has an empty value")
+    func presence() {
+        #expect(events(of: "\n\n: only a comment\n\nother: 1\n\nretry: soon\n\nid: a\u{0}b\n\n").isEmpty)
+        #expect(events(of: "data\n\n").map(\.content) == [[]])
+        #expect(events(of: "data\ndata\n\n").map(\.content) == [latin("\n")])
+        #expect(events(of: "event: x\n\nid\n\nretry: 5\n\n").count == 3)
+    }
+
+    @Test("one byte order mark at the very beginning is skipped, half a mark is not")
+    func mark() {
+        #expect(events(of: [0xEF, 0xBB, 0xBF] + latin("data: x\n\n")).map(\.content) == [latin("x")])
+        #expect(events(of: [0xEF, 0xBB] + latin("data: x\n\ndata: y\n\n")).map(\.content) == [latin("y")])
+        #expect(events(of: latin("data: a\n\n") + [0xEF, 0xBB, 0xBF] + latin("data: b\n\n")).map(\.content) == [latin("a")])
+    }
+
+    @Test("every split finds the same events")
+    func splits() {
+        let stream = [0xEF, 0xBB, 0xBF] + latin("data: a\r\ndata: b\r\n\r\n: c\rid: 9\r\revent: x\n\ndata: open")
+        let whole = events(of: stream)
+        #expect(whole.count == 3)
+        for cut in 1..<stream.count {
+            var tap = EventStreamTap()
+            #expect(events(of: Array(stream[..<cut]), &tap) + events(of: Array(stream[cut...]), &tap) == whole, "cut at \(cut)")
+            #expect(tap.isIncomplete)
+        }
+    }
+
+    @Test("a comment may be put in between two events only")
+    func boundaries() {
+        var tap = EventStreamTap()
+        #expect(tap.isBetweenEvents)
+        for (piece, isBetween, isIncomplete) in [
+            ("data: x", false, true), ("\n", false, true), ("\n", true, false), ("da", false, true), ("ta: y\r\n\r", true, false),
+            ("\n", true, false),
+            (": comment", false, false), ("\n", false, false), ("\n", true, false),
+        ] {
+            _ = events(of: latin(piece), &tap)
+            #expect(tap.isBetweenEvents == isBetween, "after \(piece.debugDescription)")
+            #expect(tap.isIncomplete == isIncomplete, "after \(piece.debugDescription)")
+        }
+    }
+
+    @Test("content is kept up to its bound, and one byte more is marked as cut")
+    func bounds() {
+        let limit = EventStreamTap.contentBytesMax
+        let fits = events(of: latin("data: ") + [UInt8](repeating: 0x61, count: limit) + latin("\n\n"))
+        #expect(fits.first?.content.count == limit && fits.first?.isCut == false)
+        let tooLong = events(of: latin("data: ") + [UInt8](repeating: 0x61, count: limit) + latin("b\ndata: c\n\n"))
+        #expect(tooLong.first?.content.count == limit && tooLong.first?.isCut == true)
+        #expect(tooLong.first?.bytes == UInt64(6 + limit + 2 + 7 + 2))
+        let name = EventStreamTap.nameBytesMax
+        let long = events(of: latin("id: ") + [UInt8](repeating: 0x61, count: name + 1) + latin("\n\n"))
+        #expect(long.first?.id?.count == name && long.first?.isCut == true)
+    }
+
+    @Test("records end at LF, with CR dropped; empty lines are none; the last needs no end")
+    func records() {
+        var tap = LineStreamTap()
+        #expect(records(of: "{\"a\":1}\r\n\n\r\n{\"b\"", &tap) == ["{\"a\":1}"])
+        #expect(tap.isInRecord)
+        #expect(records(of: ":2}\n{\"c\":3}", &tap) == ["{\"b\":2}"])
+        #expect(tap.finish().map { String(decoding: $0.bytes, as: UTF8.self) } == "{\"c\":3}")
+        #expect(tap.recordsCount == 3 && tap.finish() == nil)
+    }
+
+    @Test("a record is kept up to its bound, and one byte more is marked as cut")
+    func recordBounds() {
+        let limit = LineStreamTap.recordBytesMax
+        for (count, isCut) in [(limit, false), (limit + 1, true)] {
+            var tap = LineStreamTap()
+            let line = [UInt8](repeating: 0x61, count: count) + [0x0A]
+            let record = line.withUnsafeBytes { tap.next($0).record }
+            #expect(record?.bytes.count == limit && record?.isCut == isCut)
+        }
+    }
+
+    private func events(of text: String) -> [StreamEvent] { events(of: latin(text)) }
+
+    private func events(of bytes: [UInt8]) -> [StreamEvent] {
+        var tap = EventStreamTap()
+        return events(of: bytes, &tap)
+    }
+
+    private func events(of bytes: [UInt8], _ tap: inout EventStreamTap) -> [StreamEvent] {
+        var events: [StreamEvent] = []
+        bytes.withUnsafeBytes { bytes in
+            var index = 0
+            while index < bytes.count {
+                let (consumed, event) = tap.next(UnsafeRawBufferPointer(rebasing: bytes[index...]))
+                index += consumed
+                if let event { events.append(event) }
+            }
+        }
+        return events
+    }
+
+    private func records(of text: String, _ tap: inout LineStreamTap) -> [String] {
+        var records: [String] = []
+        latin(text).withUnsafeBytes { bytes in
+            var index = 0
+            while index < bytes.count {
+                let (consumed, record) = tap.next(UnsafeRawBufferPointer(rebasing: bytes[index...]))
+                index += consumed
+                if let record { records.append(String(decoding: record.bytes, as: UTF8.self)) }
+            }
+        }
+        return records
+    }
+}
