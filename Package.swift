@@ -105,3 +105,10 @@ if isFuzzing {
             name: "cryonet-fuzz", dependencies: ["CryoFuzz"], path: "Tests/Fuzz/Runner", swiftSettings: strict)
     ]
 }
+
+/// The micro benchmark exists only when asked for: CRYONET_BENCH=1.
+if Context.environment["CRYONET_BENCH"] == "1" {
+    package.targets += [
+        .executableTarget(name: "cryonet-bench", dependencies: ["CryoJSON", "CryoPipeline"], path: "Tests/Bench", swiftSettings: strict)
+    ]
+}

@@ -111,6 +111,26 @@ struct JSONDecimal {
         }
     }
 
+    static func isLess(_ left: JSONDecimal, _ right: JSONDecimal) -> Bool {
+        if left.isZero { return !right.isZero && !right.isNegative }
+        if right.isZero { return left.isNegative }
+        if left.isNegative != right.isNegative { return left.isNegative }
+        return left.isNegative ? isCloserToZero(right, left) : isCloserToZero(left, right)
+    }
+
+    /// Of two that are not zero, without their signs.
+    private static func isCloserToZero(_ left: JSONDecimal, _ right: JSONDecimal) -> Bool {
+        guard left.magnitude == right.magnitude else { return left.magnitude < right.magnitude }
+        var leftAt = left.firstSignificant
+        var rightAt = right.firstSignificant
+        while true {
+            let leftDigit = left.take(&leftAt)
+            guard let rightDigit = right.take(&rightAt) else { return false }
+            guard let leftDigit else { return !right.restIsZero(rightDigit, rightAt) }
+            if leftDigit != rightDigit { return leftDigit < rightDigit }
+        }
+    }
+
     private func take(_ at: inout Int) -> UInt8? {
         if at < digits.count, digits[at] == UInt8(ascii: ".") { at += 1 }
         guard at < digits.count else { return nil }

@@ -74,20 +74,25 @@ package final class JSONScanner {
     ) -> JSONScanOutcome {
         let count = paths.paths.count
         if slices.count != count { slices = Array(repeating: .missing, count: count) }
-        guard let base = bytes.baseAddress, bytes.count > 0, let parser else {
-            for position in slices.indices { slices[position] = .missing }
-            return parser == nil ? .noMemory : .notJSON
-        }
+        let outcome = scan(bytes, paths: paths)
+        for position in 0..<count { slices[position] = outcome == .scanned ? slice(at: position) : .missing }
+        return outcome
+    }
+
+    /// As ``scan(_:paths:into:)``, with the slices left in the scanner: ``slice(at:)`` tells them until the next scan.
+    package func scan(_ bytes: UnsafeRawBufferPointer, paths: JSONPathSet) -> JSONScanOutcome {
+        guard let parser else { return .noMemory }
+        guard let base = bytes.baseAddress, bytes.count > 0 else { return .notJSON }
         let start = base.assumingMemoryBound(to: UInt8.self)
-        let result = withExtendedLifetime(paths) {
-            cryo_json_scan(parser, start, bytes.count, paths.compiled, count, found)
-        }
-        for position in 0..<count {
-            let slice = found[position]
-            let kind = JSONKind(rawValue: UInt8(truncatingIfNeeded: slice.kind)) ?? .missing
-            slices[position] = JSONSlice(kind: kind, range: slice.offset..<(slice.offset + slice.length))
-        }
-        return Self.outcome(result)
+        let count = paths.paths.count
+        return Self.outcome(withExtendedLifetime(paths) { cryo_json_scan(parser, start, bytes.count, paths.compiled, count, found) })
+    }
+
+    /// What the last scan, which must have been `scanned`, found for its path at `position`.
+    package func slice(at position: Int) -> JSONSlice {
+        let slice = found[position]
+        let kind = JSONKind(rawValue: UInt8(truncatingIfNeeded: slice.kind)) ?? .missing
+        return JSONSlice(kind: kind, range: slice.offset..<(slice.offset + slice.length))
     }
 
     /// Whether the bytes may be embedded as a value in JSON of ours. Same checks as a scan, except that a byte order

@@ -9,6 +9,28 @@ package enum JSONScalar: Sendable, Equatable {
     case null
 }
 
+/// An inclusive range of numbers of any size; nil is no bound on that side.
+package struct JSONNumberRange: Sendable, Equatable {
+    package var lowest: String?
+    package var highest: String?
+
+    package init(lowest: String?, highest: String?) {
+        self.lowest = lowest
+        self.highest = highest
+    }
+
+    /// No number is within.
+    package var isEmpty: Bool {
+        guard let lowest, let highest else { return false }
+        return Array(lowest.utf8).withUnsafeBytes { low in
+            Array(highest.utf8).withUnsafeBytes { high in
+                guard let low = JSONDecimal(prefixOf: low), let high = JSONDecimal(prefixOf: high) else { return false }
+                return JSONDecimal.isLess(high, low)
+            }
+        }
+    }
+}
+
 /// Reads slices of one scanned document. Valid as long as `bytes` are; slices must come from a scan of the same bytes.
 package struct JSONValueReader {
     private let bytes: UnsafeRawBufferPointer
@@ -106,6 +128,39 @@ package struct JSONValueReader {
             return withContent(slice) { $0.elementsEqual(wanted) }
         default:
             return !strict && equalsCoerced(slice, scalar)
+        }
+    }
+
+    /// Whether the value is a number within the range; unless `strict`, also a string that spells one.
+    package func isWithin(_ slice: JSONSlice, _ range: JSONNumberRange, strict: Bool = false) -> Bool {
+        switch slice.kind {
+        case .number: return Self.isWithin(raw(slice), range)
+        case .string where !strict: return withContent(slice) { Self.isPlainNumber($0) && Self.isWithin($0, range) }
+        default: return false
+        }
+    }
+
+    private static func isWithin(_ text: UnsafeRawBufferPointer, _ range: JSONNumberRange) -> Bool {
+        guard let number = JSONDecimal(prefixOf: text), number.consumed == text.count else { return false }
+        if let lowest = range.lowest, withBytes(of: lowest, { isBelow(number, JSONDecimal(prefixOf: $0)) }) { return false }
+        if let highest = range.highest, withBytes(of: highest, { isAbove(number, JSONDecimal(prefixOf: $0)) }) { return false }
+        return true
+    }
+
+    private static func isBelow(_ number: JSONDecimal, _ bound: JSONDecimal?) -> Bool {
+        bound.map { JSONDecimal.isLess(number, $0) } ?? true
+    }
+
+    private static func isAbove(_ number: JSONDecimal, _ bound: JSONDecimal?) -> Bool {
+        bound.map { JSONDecimal.isLess($0, number) } ?? true
+    }
+
+    /// Whether a string's content has the pattern; unless `strict`, also the text of a number or bool.
+    package func matches(_ slice: JSONSlice, _ pattern: TextPattern, strict: Bool = false) -> Bool {
+        switch slice.kind {
+        case .string: withContent(slice) { pattern.matches($0) }
+        case .number, .bool: !strict && pattern.matches(raw(slice))
+        case .missing, .null, .array, .object: false
         }
     }
 

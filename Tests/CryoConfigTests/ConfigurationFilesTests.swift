@@ -39,7 +39,7 @@ func setEnvironment(_ name: String) -> String? { name.hasPrefix("CRYONET_") ? ni
         func visit(_ node: YAMLNode, _ path: String) {
             found[path, default: []].append(node)
             for entry in node.entries {
-                let isNamed = ["upstreams", "tokens", "policies"].contains(path)
+                let isNamed = ["upstreams", "tokens", "policies", "policies.*.failure.codes", "policies.*.failure.messages"].contains(path)
                 visit(entry.value, isNamed ? "\(path).*" : path.isEmpty ? entry.key : "\(path).\(entry.key)")
             }
             for item in node.items { visit(item, "\(path)[]") }

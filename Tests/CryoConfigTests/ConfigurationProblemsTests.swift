@@ -4,6 +4,8 @@
 import CryoConfig
 import Testing
 
+private let manyPaths = (1...65).map { "p\($0)" }.joined(separator: ", ")
+
 @Suite struct ConfigurationProblemsTests {
     /// One section of a configuration that is right otherwise; the section's text begins on line 1.
     struct Case: Sendable, CustomTestStringConvertible {
@@ -239,7 +241,61 @@ import Testing
 
     static let policies = [
         Case("policies", "{ p: { success: { equals: 0 } } }", "1:27: policies.p.success: missing key \"field\""),
-        Case("policies", "{ p: { success: { field: code } } }", "1:27: policies.p.success: missing key \"equals\""),
+        Case(
+            "policies", "{ p: { success: { field: code } } }",
+            "1:27: policies.p.success: needs one of equals, in, range, exists, truthy, matches, all, any, not"),
+        Case(
+            "policies", "{ p: { success: code0_msg_dta } }",
+            "1:27: policies.p.success: expected code0_msg_data, code200_msg_data, code0_message_data, retCode, status_ok, success_true, "
+                + "found code0_msg_dta, did you mean \"code0_msg_data\""),
+        Case(
+            "policies", "{ p: { success: { field: code, equals: 0, in: [1] } } }",
+            "1:53: policies.p.success: in and equals exclude each other"),
+        Case(
+            "policies", "{ p: { success: { field: a..b, equals: 0 } } }",
+            "1:36: policies.p.success.field: not a path into JSON: write data.token or /data/token, at most 32 segments"),
+        Case(
+            "policies", "{ p: { success: { all: [ { not: { field: /a/~2, equals: 0 } } ] } } }",
+            "1:52: policies.p.success.all[0].not.field: not a path into JSON: write data.token or /data/token, at most 32 segments"),
+        Case("policies", "{ p: { success: { any: [ { equals: 0 } ] } } }", "1:36: policies.p.success.any[0]: missing key \"field\""),
+        Case("policies", "{ p: { success: { all: [] } } }", "1:34: policies.p.success.all: needs at least one condition"),
+        Case("policies", "{ p: { success: { field: a, in: [] } } }", "1:43: policies.p.success.in: needs at least one value"),
+        Case("policies", "{ p: { success: { field: a, range: {} } } }", "1:46: policies.p.success.range: needs min or max"),
+        Case(
+            "policies", "{ p: { success: { field: a, range: { min: 2, max: 1 } } } }", "1:61: policies.p.success.range.max: less than min"
+        ),
+        Case(
+            "policies", "{ p: { success: { field: a, range: { min: x } } } }",
+            "1:53: policies.p.success.range.min: not a number: write it as JSON does, as in 200 or -1.5"),
+        Case(
+            "policies", "{ p: { success: { field: a, matches: \"[a\" } } }",
+            "1:48: policies.p.success.matches: not a pattern: * is any text, ? a character, [a-z] one of these, "
+                + "\\ takes the next as it is; at most 63 bytes besides *"),
+        Case(
+            "policies", "{ p: { success: { field: a, exists: true, missing: success } } }",
+            "1:62: policies.p.success.missing: has no meaning here: exists says what a missing field is itself"),
+        Case(
+            "policies", "{ p: { success: { not: { field: a, truthy: true }, strict: true } } }",
+            "1:70: policies.p.success.strict: belongs to the condition in not"),
+        Case(
+            "policies", "{ p: { message: [\(manyPaths)] } }", "1:16: policies.p: more than 64 different paths"),
+        Case(
+            "policies", "{ p: { keys: camel_case } }", "1:24: policies.p.keys: only a payload's names change: needs reply: data"),
+        Case(
+            "policies", "{ p: { failure: { codes: { \"5*0\": 401 } } } }",
+            "1:38: policies.p.failure.codes.5*0: \"*\" stands at the end only: 5* is every code that begins with 5"),
+        Case(
+            "policies", "{ p: { failure: { codes: { \"1\": { status: 200, nme: x } } } } }",
+            "1:53: policies.p.failure.codes.1.status: expected a whole number from 400 to 599, found 200",
+            "1:58: policies.p.failure.codes.1: unknown key \"nme\", did you mean \"name\""),
+        Case(
+            "policies", "{ p: { failure: { messages: { upstream_timedout: x, \"200\": y } } } }",
+            "1:41: policies.p.failure.messages.upstream_timedout: neither a status from 400 to 599 nor a reason of the failure table, "
+                + "did you mean \"upstream_timed_out\"",
+            "1:63: policies.p.failure.messages.200: neither a status from 400 to 599 nor a reason of the failure table"),
+        Case(
+            "policies", "{ p: { failure: { mode: anotate } } }",
+            "1:35: policies.p.failure.mode: expected replace, annotate, found anotate, did you mean \"annotate\""),
         Case(
             "policies", "{ p: { failure: { codes: { \"1\": 200 } } } }",
             "1:43: policies.p.failure.codes.1: expected a whole number from 400 to 599, found 200"),

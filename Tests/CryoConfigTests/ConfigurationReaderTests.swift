@@ -85,7 +85,7 @@ let designExample = """
         #expect(upstream.tls.pins.count == 1 && upstream.tls.caFile == "ca.pem" && upstream.tls.clientCertificateFile == "client.pem")
 
         let policy = try #require(configuration.policies.first)
-        #expect(policy.success?.path == JSONPath("code") && policy.success?.equals == .number("0"))
+        #expect(policy.success == .equals(try #require(JSONPath("code")), .number("0")))
         #expect(policy.messagePaths.map(\.description) == ["message", "msg", "error", "reason", "detail"])
         #expect(policy.view == .complete && policy.dataPath == nil && policy.codePath == JSONPath("code"))
         #expect(policy.failureStatus == 422 && policy.codes == ["10001": 401] && policy.sessionExpiredCodes == ["10001"])
@@ -135,6 +135,11 @@ let designExample = """
           - { name: r, path: /a/*, host: API.local, upstream: api, strip_prefix: /a, cors: { origins: ["https://A.example:443"] } }
         """
 
+    private func isTest(_ policy: PolicySettings, _ condition: SuccessTest.Condition, isStrict: Bool) -> Bool {
+        guard case .test(let test) = policy.success else { return false }
+        return test.condition == condition && test.isStrict == isStrict
+    }
+
     @Test("Values are brought into one form: hosts lower case, default ports dropped, no final slash, hosts of routes allowed")
     func forms() throws {
         let configuration = try read(Self.short).configuration
@@ -142,8 +147,9 @@ let designExample = """
         #expect(configuration.upstreams[0].url == UpstreamURL(isTLS: false, host: "[::1]", port: 9000, basePath: "/v1"))
         #expect(configuration.routes[0].host == "api.local")
         #expect(configuration.routes[0].cors.origins == ["https://a.example"])
-        #expect(configuration.policies[0].dataPath == JSONPath("data") && configuration.policies[0].success?.equals == .bool(true))
-        #expect(configuration.policies[1].success?.equals == .string([0x30]) && configuration.policies[1].success?.isStrict == true)
+        #expect(configuration.policies[0].dataPath == JSONPath("data"))
+        #expect(isTest(configuration.policies[0], .equals(.bool(true)), isStrict: false))
+        #expect(isTest(configuration.policies[1], .equals(.string([0x30])), isStrict: true))
     }
 
     @Test("A flag wins over the environment, that over the file, that over the default")
@@ -282,5 +288,68 @@ let designExample = """
                 "c.yaml:6:70: tokens.c.login.refresh.json.password: looks like a secret in the file: better env:NAME or file:PATH",
             ])
         #expect(!ConfigurationPrinter.text(of: loaded).contains("hunter2"))
+    }
+
+    private func policy(_ text: String) throws -> PolicySettings {
+        let base = "listen: { address: 127.0.0.1:0 }\nupstreams: { api: { url: https://a.example } }\n"
+        let rest = "routes: [ { name: r, path: /*, upstream: api } ]\npolicies: { p: \(text) }\n"
+        return try #require(try read(base + rest).configuration.policies.first)
+    }
+
+    @Test("A condition is read as it is written, whatever is joined in it")
+    func conditions() throws {
+        let code = try #require(JSONPath("code"))
+        let error = try #require(JSONPath("a.b"))
+        func test(_ condition: SuccessTest.Condition) -> SuccessPredicate { .test(SuccessTest(path: code, condition: condition)) }
+        let expected: [(String, SuccessPredicate)] = [
+            (
+                "{ field: code, equals: \"0\", missing: failure, strict: true }",
+                .equals(code, .string([0x30]), missing: .failure, isStrict: true)
+            ),
+            ("{ field: code, equals: null }", test(.equals(.null))),
+            ("{ field: code, in: [0, true, OK] }", test(.oneOf([.number("0"), .bool(true), .string(Array("OK".utf8))]))),
+            ("{ field: code, range: { min: -1.5, max: 1e3 } }", test(.range(JSONNumberRange(lowest: "-1.5", highest: "1e3")))),
+            ("{ field: code, range: { max: 7 } }", test(.range(JSONNumberRange(lowest: nil, highest: "7")))),
+            ("{ field: code, exists: false }", test(.exists(false))), ("{ field: /code, truthy: true }", test(.truthy(true))),
+            ("{ field: code, matches: \"2*\" }", test(.matches(try #require(TextPattern("2*"))))),
+            (
+                "{ all: [ { field: code, equals: 0 }, { not: { any: [ { field: a.b, exists: true } ] } } ] }",
+                .all([.equals(code, .number("0")), .not(.any([.test(SuccessTest(path: error, condition: .exists(true)))]))])
+            ),
+        ]
+        for (text, predicate) in expected { #expect(try policy("{ success: \(text) }").success == predicate, "\(text)") }
+    }
+
+    @Test("A preset says where everything is, unless the policy does")
+    func presets() throws {
+        let named = try policy("{ success: retCode, reply: data }")
+        let preset = try #require(EnvelopePreset.named("retCode"))
+        #expect(named.success == preset.success && named.codePath == preset.codePath && named.dataPath == preset.dataPath)
+        #expect(named.messagePaths == preset.messagePaths)
+        let own = try policy("{ success: retCode, code: c, message: [m], data: /d, reply: data }")
+        #expect(own.success == preset.success && own.codePath == JSONPath("c") && own.dataPath == JSONPath("d"))
+        #expect(own.messagePaths == [JSONPath("m")])
+        var quick = QuickConfiguration(url: "http://127.0.0.1:9")
+        quick.success = "success_true"
+        #expect(
+            try quick.load(environment: { _ in nil }).get().configuration.policies.first?.success
+                == EnvelopePreset.named("success_true")?.success)
+    }
+
+    @Test("Codes have a short and a long form, and texts one or two languages")
+    func failures() throws {
+        let settings = try policy(
+            """
+            { failure_format: message, failure: { mode: annotate, session_expired: [9], codes: { "1": 401, "5*": { name: Busy, retryable: true },
+              "2": { status: 403, message: x, session_expired: true } }, messages: { "404": { en: gone }, reset: weg } } }
+            """)
+        #expect(settings.failureFormat == .message && settings.failureMode == .annotate && settings.sessionExpiredCodes == ["9"])
+        #expect(
+            settings.codes == [
+                "1": 401, "5*": CodeRule(name: "Busy", isRetryable: true),
+                "2": CodeRule(status: 403, message: LocalizedText("x"), endsSession: true),
+            ])
+        #expect(settings.statusMessages == [404: LocalizedText(chinese: nil, english: "gone")])
+        #expect(settings.reasonMessages == [.reset: LocalizedText("weg")])
     }
 }

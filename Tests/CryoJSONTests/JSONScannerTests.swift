@@ -21,6 +21,31 @@ import Testing
         #expect(JSONFixture(Self.envelope).find(path) == expected)
     }
 
+    @Test("Digits and escapes are judged alike wherever they stand, in the padding never")
+    func blocks() {
+        for count in 1...70 {
+            let digits = String(repeating: "7", count: count)
+            for number in ["0.\(digits)", "-\(digits)", "1.\(digits)e-\(digits)"] {
+                for padding in Array("0\\u\" ".utf8) {
+                    #expect(JSONFixture(number, padding: padding).outcome() == .scanned, "\(number)")
+                    #expect(JSONFixture("{\"a\":\(number)}", padding: padding).find("a") == number)
+                }
+                for wrong in ["x", ":", "/", ".", "\u{B7}", "\"a\""] {
+                    #expect(JSONFixture(number + wrong).outcome() == .notJSON, "\(number)\(wrong)")
+                }
+            }
+            let filling = String(repeating: "x", count: count)
+            for escape in [#"\\"#, #"\n"#, #"\""#, #"\u00e9"#, #"\\\\"#, #"\\\""#] {
+                for tail in ["", "y", filling] {
+                    #expect(JSONFixture("\"\(filling)\(escape)\(tail)\"").outcome() == .scanned, "\(count)\(escape)")
+                }
+            }
+            for escape in [#"\x"#, #"\u00g9"#, #"\u00"#, #"\\\z"#, #"\ "#] {
+                #expect(JSONFixture("\"\(filling)\(escape)\"", padding: UInt8(ascii: "0")).outcome() == .notJSON, "\(count)\(escape)")
+            }
+        }
+    }
+
     @Test("One scan serves paths that share prefixes, and the whole document")
     func sharedPrefixes() {
         let text = #" { "a" : { "b" : [ 1 , { "c" : "x" } ] , "d" : 2 } , "e" : [ ] } "#

@@ -16,7 +16,7 @@ private func judged(_ body: String, _ change: (inout PolicySettings) -> Void = {
     guard let policy = envelope(change) else { return nil }
     let bytes = Array(body.utf8)
     let padded = bytes + [UInt8](repeating: 0, count: JSONScanner.padding)
-    var judge = EnvelopeJudge(scanner: JSONScanner())
+    let judge = EnvelopeJudge(scanner: JSONScanner())
     switch padded.withUnsafeBytes({ judge.judge(UnsafeRawBufferPointer(rebasing: $0[..<bytes.count]), by: policy) }) {
     case .accepted(.whole): return .whole
     case .accepted(.slice(let range)): return .part(String(decoding: bytes[range], as: UTF8.self))
@@ -27,8 +27,11 @@ private func judged(_ body: String, _ change: (inout PolicySettings) -> Void = {
 }
 
 private func data(_ settings: inout PolicySettings) { settings.view = .data }
+private func code0(missing: SuccessRule.Missing = .success, isStrict: Bool = false) -> SuccessPredicate? {
+    JSONPath("code").map { .equals($0, .number("0"), missing: missing, isStrict: isStrict) }
+}
 private func never(_ settings: inout PolicySettings) {
-    settings.success = JSONPath("never").map { SuccessRule(path: $0, equals: .bool(true), missing: .failure) }
+    settings.success = JSONPath("never").map { .equals($0, .bool(true), missing: .failure) }
 }
 
 @Suite("The envelope judge")
@@ -71,18 +74,17 @@ struct EnvelopeJudgeTests {
     func coercion() {
         #expect(judged(#"{"code":"0"}"#) == .whole)
         #expect(judged(#"{"code":0.0}"#) == .whole)
-        #expect(judged(#"{"code":"0"}"#) { $0.success?.isStrict = true } == .rejected(code: #""0""#, message: nil))
+        #expect(judged(#"{"code":"0"}"#) { $0.success = code0(isStrict: true) } == .rejected(code: #""0""#, message: nil))
         #expect(
-            judged(#"{"status":"ok"}"#) { $0.success = JSONPath("status").map { SuccessRule(path: $0, equals: .string(Array("ok".utf8))) } }
-                == .whole)
+            judged(#"{"status":"ok"}"#) { $0.success = JSONPath("status").map { .equals($0, .string(Array("ok".utf8))) } } == .whole)
     }
 
     @Test("a missing code is a success or a failure, as the policy says; null is never a number")
     func missing() {
         #expect(judged(#"{"a":1}"#) == .whole)
         #expect(judged(#"{"code":null}"#) == .rejected(code: nil, message: nil))
-        #expect(judged(#"{"a":1}"#) { $0.success?.missing = .failure } == .rejected(code: nil, message: nil))
-        #expect(judged(#"{"code":null}"#) { $0.success?.missing = .failure } == .rejected(code: nil, message: nil))
+        #expect(judged(#"{"a":1}"#) { $0.success = code0(missing: .failure) } == .rejected(code: nil, message: nil))
+        #expect(judged(#"{"code":null}"#) { $0.success = code0(missing: .failure) } == .rejected(code: nil, message: nil))
         #expect(judged(#"[1]"#) == .whole)
     }
 
@@ -113,7 +115,7 @@ struct EnvelopeJudgeTests {
         let policy = try #require(envelope())
         let body = Array("{\"code\":\(code)}".utf8)
         let padded = body + [UInt8](repeating: 0, count: JSONScanner.padding)
-        var judge = EnvelopeJudge(scanner: JSONScanner())
+        let judge = EnvelopeJudge(scanner: JSONScanner())
         let verdict = padded.withUnsafeBytes { judge.judge(UnsafeRawBufferPointer(rebasing: $0[..<body.count]), by: policy) }
         guard case .rejected(let failure) = verdict else {
             Issue.record("not rejected")

@@ -106,12 +106,25 @@ struct ExchangeReplyTests {
         }
     }
 
+    @Test("HEAD of a payload says nothing about the whole; HEAD of a whole answer says all")
+    func headOfPart() {
+        let fields = json + [("Content-Length", "40"), ("ETag", "1"), ("Content-Encoding", "gzip"), ("Digest", "x"), ("X-Own", "1")]
+        for (view, kept) in [
+            (PolicySettings.View.data, ["Content-Type: application/json", "X-Own: 1"]), (.complete, fields.map { "\($0): \($1)" }),
+        ] {
+            let bench = Bench(policy: envelope { $0.view = view })
+            bench.begin(requestHead(method: "HEAD"))
+            bench.answer(200, fields)
+            #expect(lines(bench.sink.fields) == kept + [requestIDLine(bench)])
+        }
+    }
+
     @Test("streams, bodiless statuses and HEAD are never judged")
     func notJudged() {
         let table: [(String, UInt16, [(String, String)])] = [
             ("GET", 200, [("Content-Type", "text/event-stream")]), ("GET", 200, [("Content-Type", "application/x-ndjson")]),
             ("GET", 204, []),
-            ("GET", 304, []), ("GET", 302, []), ("HEAD", 200, json),
+            ("GET", 206, json), ("GET", 304, []), ("GET", 302, []), ("HEAD", 200, json),
         ]
         for (method, status, fields) in table {
             let bench = Bench(policy: envelope())

@@ -303,7 +303,7 @@ final class EventLog: Sendable {
 func envelope(_ change: (inout PolicySettings) -> Void = { _ in }) -> PolicyPlan? {
     var settings = PolicySettings(name: "envelope")
     if let code = JSONPath("code") {
-        settings.success = SuccessRule(path: code, equals: .number("0"))
+        settings.success = .equals(code, .number("0"))
         settings.codePath = code
     }
     settings.dataPath = JSONPath("data")

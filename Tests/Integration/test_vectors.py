@@ -2,7 +2,7 @@
 
 A case: `config` (laid over one route `api` for everything, `policy`/`token`/`retry` go to the route), `upstream` (answers per
 "METHOD /path"), `requests`, and what must hold: per request under `expect`, and `hits`, `refreshes`, `authorizations`, `waits_ms`,
-`revisions` for all of them together. Times in the vectors are scaled down (`scale_ms`), order and number are not.
+`revisions`, `normalize` (that step's outcome) for all of them together. Times in the vectors are scaled down (`scale_ms`), order and number are not.
 """
 
 import base64
@@ -109,6 +109,8 @@ def test_vector(case, gateway, upstream, tmp_path):
         seen = [[named.get(value, value) for value in request.all("Authorization")] for request in upstream.to(path)]
         assert sorted(seen) == sorted(wanted)
     records = gw.wait_audit(len(responses))
+    if "normalize" in case:
+        assert records[0]["steps"]["normalize"] == case["normalize"]
     if "waits_ms" in case:
         starts = [attempt["start_us"] for attempt in records[0]["attempts"]]
         waits = [(after - before) / 1000 for before, after in zip(starts, starts[1:])]

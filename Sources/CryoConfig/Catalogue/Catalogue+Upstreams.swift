@@ -1,4 +1,4 @@
-// Owns the catalogue's keys of upstreams and policies.
+// Owns the catalogue's keys of upstreams, and of a login's success.
 // Domain: pure
 
 import CryoPipeline
@@ -46,7 +46,7 @@ extension Catalogue {
         CatalogueKey("http2", .boolean, standard: "true", "HTTP/2 where the upstream offers it"),
     ])
 
-    /// `field equals value`, shared by policies and logins.
+    /// `field equals value`; a policy may ask more (`condition`).
     static let success = Section([
         CatalogueKey("field", .text(.path), required: true, example: "code", "path of the field that tells success"),
         CatalogueKey("equals", .scalar, required: true, example: "0", "its value on success"),
@@ -54,53 +54,5 @@ extension Catalogue {
             "missing", .choice(SuccessRule.Missing.allCases.map(\.rawValue)), standard: "success",
             "what an answer without the field is"),
         CatalogueKey("strict", .boolean, standard: "false", "on: \"0\" is not 0"),
-    ])
-
-    static let messagePathsStandard = ["message", "msg", "error", "reason", "detail"]
-    static let codePathStandard = "code"
-    static let dataPathStandard = "data"
-
-    private static let policyStandards = PolicySettings(name: "")
-    private static let failure = Section([
-        CatalogueKey(
-            "status", .integer(failureStatuses), standard: "\(policyStandards.failureStatus)",
-            "HTTP status of a business failure"),
-        CatalogueKey(
-            "codes", .map(keys: .code, values: .integer(failureStatuses)), standard: "{}", example: "{ \"10001\": 401 }",
-            "business code to HTTP status, where it differs"),
-        CatalogueKey(
-            "session_expired", .list(.text(.code)), standard: "[]", example: "[10001]", "business codes that end the session"),
-    ])
-
-    private static let errorBody = Section([
-        CatalogueKey(
-            "message", .list(.text(.path)), standard: "[]", example: "[message]",
-            "paths of the message in the body of a non-2xx answer; none: the texts of the failure table"),
-        CatalogueKey("fallback", .text(.any), example: "客户端错误", "message of a 4xx whose body tells none"),
-    ])
-
-    static let policy = Section([
-        CatalogueKey("success", .section(success), "absent: every 2xx answer is a success"),
-        CatalogueKey(
-            "message", .list(.text(.path)), standard: flow(messagePathsStandard), "paths of the message, the first that has text wins"),
-        CatalogueKey("code", .text(.path), standard: codePathStandard, "path of the business code"),
-        CatalogueKey("data", .text(.path), example: "data", "path of the payload; data when reply is data"),
-        CatalogueKey(
-            "reply", .choice(PolicySettings.View.allCases.map(\.rawValue)), standard: policyStandards.view.rawValue,
-            "complete: the answer as it came; data: its payload only; raw: not judged"),
-        CatalogueKey(
-            "non_json", .choice(PolicySettings.OddBody.allCases.map(\.rawValue)), standard: policyStandards.nonJSON.rawValue,
-            "a 2xx body that is no JSON"),
-        CatalogueKey(
-            "empty", .choice(PolicySettings.OddBody.allCases.map(\.rawValue)), standard: policyStandards.empty.rawValue,
-            "a 2xx answer without body"),
-        CatalogueKey(
-            "oversize", .choice(PolicySettings.OddBody.allCases.map(\.rawValue)), standard: policyStandards.oversize.rawValue,
-            "a body longer than max_body_bytes"),
-        CatalogueKey(
-            "max_body_bytes", .integer(1...67_108_864), standard: "\(policyStandards.bodyBytesMax)", units: "bytes",
-            "bodies up to this size are judged"),
-        CatalogueKey("failure", .section(failure), "what a business failure becomes"),
-        CatalogueKey("error_body", .section(errorBody), "what the bodies of non-2xx answers tell"),
     ])
 }

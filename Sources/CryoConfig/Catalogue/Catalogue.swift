@@ -31,6 +31,7 @@ package enum Catalogue {
                 }
             case .map(_, let values): visit(values, "\(path).*")
             case .list(let items): visit(items, "\(path)[]")
+            case .brief(_, let section): visit(.section(section), path)
             default: break
             }
         }

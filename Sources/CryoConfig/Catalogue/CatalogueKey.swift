@@ -60,6 +60,10 @@ package enum Shape: Sendable {
     indirect case map(keys: TextRule, values: Shape)
     /// Any value, kept as written.
     case template
+    /// A scalar that stands for the section's most wanted form, or the section itself.
+    indirect case brief(Shape, Section)
+    /// A condition within a condition: `Catalogue.condition` again, so it is not descended into.
+    case condition
 }
 
 extension Catalogue {

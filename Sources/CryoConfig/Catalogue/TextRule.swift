@@ -8,6 +8,7 @@ package enum TextRule: Sendable, Equatable {
     case any, name, secret, file, environmentName, header, headerValue, method, host, browserOrigin, addressBlock
     case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status, fileMode, retryCondition
     case redisAddress, redisURL, redisKey
+    case number, textPattern, codes, failureName
 
     /// Why the text does not follow the rule; nil when it does. Never quotes the text: it may be a secret.
     func wrong(_ text: String) -> WrongText? {
@@ -35,6 +36,10 @@ package enum TextRule: Sendable, Equatable {
             case .code: try checkNotEmpty(text)
             case .status: _ = try parseStatus(text)
             case .fileMode: _ = try parseFileMode(text)
+            case .codes: try checkCodes(text)
+            case .failureName: _ = try parseFailureName(text)
+            case .number: try checkNumber(text)
+            case .textPattern: _ = try parseTextPattern(text)
             case .retryCondition: _ = try parseRetryCondition(text)
             case .redisAddress: _ = try parseRedisAddress(text)
             case .redisKey: try checkNotEmpty(text)
@@ -61,12 +66,19 @@ package enum TextRule: Sendable, Equatable {
         case .fileMode: "^0?[0-7]{3}$"
         case .retryCondition: "^([a-z_]+|[45]([0-9][0-9]|xx)|business:.+)$"
         case .redisURL: "^[Rr][Ee][Dd][Ii][Ss]://"
-        case .any, .secret, .file, .host, .browserOrigin, .addressBlock, .listenAddress, .path, .code, .redisAddress, .redisKey: nil
+        case .any, .secret, .file, .host, .browserOrigin, .addressBlock, .listenAddress, .path, .code, .redisAddress, .redisKey,
+            .textPattern,
+            .failureName:
+            nil
+        case .number: "^-?(0|[1-9][0-9]*)(\\.[0-9]+)?([eE][+-]?[0-9]+)?$"
+        case .codes: "^[^*]*\\*?$"
         }
     }
 
     /// The rule also takes a bare number, as written.
-    var allowsNumber: Bool { [.any, .headerValue, .code, .status, .fileMode, .retryCondition].contains(self) }
+    var allowsNumber: Bool {
+        [.any, .headerValue, .code, .status, .fileMode, .number, .textPattern, .codes, .failureName, .retryCondition].contains(self)
+    }
 }
 
 package struct WrongText: Error, Equatable {
@@ -127,6 +139,38 @@ func parsePath(_ text: String) throws(WrongText) -> JSONPath {
         throw WrongText("not a path into JSON: write data.token or /data/token, at most \(JSONPath.segmentsMax) segments")
     }
     return path
+}
+
+private func checkCodes(_ text: String) throws(WrongText) {
+    try checkNotEmpty(text)
+    guard !text.dropLast().contains("*") else { throw WrongText("\"*\" stands at the end only: 5* is every code that begins with 5") }
+}
+
+/// What a text may be given for: a status of the upstream's or a reason of the failure table.
+enum FailureName {
+    case status(UInt16)
+    case reason(FailureReason)
+}
+
+func parseFailureName(_ text: String) throws(WrongText) -> FailureName {
+    if let reason = FailureReason(rawValue: text) { return .reason(reason) }
+    if let status = try? parseStatus(text) { return .status(status) }
+    throw WrongText(
+        "neither a status from 400 to 599 nor a reason of the failure table",
+        suggestion: suggestion(for: text, among: FailureReason.allCases.map(\.rawValue)))
+}
+
+private func checkNumber(_ text: String) throws(WrongText) {
+    guard isJSONNumber(text) else { throw WrongText("not a number: write it as JSON does, as in 200 or -1.5") }
+}
+
+func parseTextPattern(_ text: String) throws(WrongText) -> TextPattern {
+    guard !text.isEmpty, !hasControls(text), let pattern = TextPattern(text) else {
+        throw WrongText(
+            "not a pattern: * is any text, ? a character, [a-z] one of these, \\ takes the next as it is; at most "
+                + "\(TextPattern.itemsMax) bytes besides *")
+    }
+    return pattern
 }
 
 private func checkTokenFormat(_ text: String) throws(WrongText) {

@@ -43,6 +43,10 @@ struct CatalogueCheck {
             guard case .scalar = node.content else { return wrongType(node, "text, a number, true, false or null", at: path) }
         case .template:
             checkTemplate(node, at: path)
+        case .brief(let short, let section):
+            if node.isMapping { check(node, section, at: path) } else { check(node, short, at: path) }
+        case .condition:
+            check(node, Catalogue.condition, at: path)
         }
     }
 

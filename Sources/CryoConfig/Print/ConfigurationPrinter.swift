@@ -36,6 +36,10 @@ package struct ConfigurationPrinter {
         switch key.shape {
         case .section(let inner):
             nest(key.name, indent) { $0.print(inner, node, indent: indent + "  ") }
+        case .brief(_, let inner) where node.isMapping:
+            nest(key.name, indent) { $0.print(inner, node, indent: indent + "  ") }
+        case .brief(let short, _):
+            add("\(indent)\(key.name): \(flow(node, short))", place(of: node))
         case .list(.section(let inner)):
             nest(key.name, indent) { printer in
                 for item in node.items { printer.printItem(inner, item, indent: indent + "  ") }
@@ -44,7 +48,7 @@ package struct ConfigurationPrinter {
             nest(key.name, indent) { printer in
                 for entry in node.entries { printer.print(entry, values, indent: indent + "  ") }
             }
-        case .map, .template, .list:
+        case .map, .template, .list, .condition:
             add("\(indent)\(key.name): \(flow(node, key.shape))", place(of: firstScalar(node) ?? node))
         default:
             add("\(indent)\(key.name): \(masked(node, key.shape, key: key.name))", place(of: node))
@@ -53,9 +57,14 @@ package struct ConfigurationPrinter {
 
     private mutating func print(_ entry: YAMLEntry, _ values: Shape, indent: String) {
         let name = word(entry.key, isPlain: entry.key.contains { !$0.isNumber })
-        if case .section(let section) = values {
+        switch values {
+        case .section(let section):
             nest(name, indent) { $0.print(section, entry.value, indent: indent + "  ") }
-        } else {
+        case .brief(_, let section) where entry.value.isMapping:
+            nest(name, indent) { $0.print(section, entry.value, indent: indent + "  ") }
+        case .brief(let short, _):
+            add("\(indent)\(name): \(masked(entry.value, short, key: entry.key))", place(of: entry.value))
+        default:
             add("\(indent)\(name): \(masked(entry.value, values, key: entry.key))", place(of: entry.value))
         }
     }

@@ -10,6 +10,7 @@ package enum ConfigurationSchema {
             ("title", .string("CryoNet Gateway configuration")),
         ]
         members += schema(of: Catalogue.root)
+        members.append(("$defs", .object([("condition", .object(schema(of: Catalogue.condition)))])))
         var text = ""
         SchemaValue.object(members).write(to: &text, indent: "")
         return text + "\n"
@@ -61,6 +62,9 @@ package enum ConfigurationSchema {
             if let pattern = keys.pattern { members.append(("propertyNames", .object([("pattern", .string(pattern))]))) }
             return members + [("additionalProperties", .object(schema(of: values)))]
         case .template: return []
+        case .brief(let short, let section):
+            return [("anyOf", .array([.object(schema(of: short)), .object(schema(of: section))]))]
+        case .condition: return [("$ref", .string("#/$defs/condition"))]
         }
     }
 

@@ -1,4 +1,4 @@
-// Owns building upstreams and policies.
+// Owns building upstreams, and a login's success.
 // Domain: cold
 
 import CryoJSON
@@ -58,29 +58,6 @@ extension ConfigurationReader {
         return headers
     }
 
-    mutating func policy(_ name: String, _ node: YAMLNode) -> PolicySettings {
-        var settings = PolicySettings(name: name)
-        settings.success = success(node["success"])
-        choose(node["reply"], &settings.view)
-        settings.errorMessagePaths = texts(node["error_body"]?["message"]).compactMap { JSONPath($0) }
-        settings.errorMessageFallback = node["error_body"]?["fallback"]?.text
-        settings.messagePaths = (node["message"].map { texts($0) } ?? Catalogue.messagePathsStandard).compactMap { JSONPath($0) }
-        settings.codePath = JSONPath(node["code"]?.text ?? Catalogue.codePathStandard)
-        let dataPath = node["data"]?.text ?? (settings.view == .data ? Catalogue.dataPathStandard : nil)
-        settings.dataPath = dataPath.flatMap { JSONPath($0) }
-        choose(node["non_json"], &settings.nonJSON)
-        choose(node["empty"], &settings.empty)
-        choose(node["oversize"], &settings.oversize)
-        assign(node["max_body_bytes"], to: &settings.bodyBytesMax)
-        let failure = node["failure"]
-        assign(failure?["status"], to: &settings.failureStatus)
-        for entry in failure?["codes"]?.entries ?? [] {
-            assign(entry.value, to: &settings.codes[entry.key, default: settings.failureStatus])
-        }
-        settings.sessionExpiredCodes = texts(failure?["session_expired"])
-        return settings
-    }
-
     func success(_ node: YAMLNode?) -> SuccessRule? {
         guard let path = node?["field"]?.text.flatMap({ JSONPath($0) }), let equals = node?["equals"].flatMap(scalar) else { return nil }
         var rule = SuccessRule(path: path, equals: equals)
@@ -89,7 +66,7 @@ extension ConfigurationReader {
         return rule
     }
 
-    private func scalar(_ node: YAMLNode) -> JSONScalar? {
+    func scalar(_ node: YAMLNode) -> JSONScalar? {
         guard case .scalar(let text, let isPlain) = node.content else { return nil }
         if node.isNull { return .null }
         if let boolean = node.boolean { return .bool(boolean) }

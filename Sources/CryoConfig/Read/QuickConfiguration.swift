@@ -2,12 +2,14 @@
 // checks, warnings and defaults.
 // Domain: cold
 
+import CryoPipeline
+
 package struct QuickConfiguration: Sendable {
     /// The upstream's.
     package var url: String
     /// `env:NAME`, `file:PATH` or the token itself; nil injects nothing.
     package var bearer: String?
-    /// `code=0`: field, equals sign, value. Quotes around the value make it text. nil judges no envelope.
+    /// `code=0`: field, equals sign, value. Quotes around the value make it text. Or the name of a preset. nil judges no envelope.
     package var success: String?
     package var listen: String?
     package var unsafeListen = false
@@ -67,6 +69,7 @@ package struct QuickConfiguration: Sendable {
         let origin = ConfigurationOrigin.flag("--success")
         var node = YAMLNode(.mapping([]), origin)
         guard let equals = text.firstIndex(of: "=") else {
+            if EnvelopePreset.named(text) != nil { return quotedText(text, origin) }
             node.set(["field"], to: quotedText(text, origin))
             return node
         }

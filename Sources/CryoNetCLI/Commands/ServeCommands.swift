@@ -34,7 +34,9 @@ extension CommandLineInterface {
         name: "proxy", summary: "run the gateway in front of one API, without a file", operands: "URL", operandsMax: 1,
         options: [
             Option(name: "--bearer", value: "REF", help: "token to inject: env:NAME, file:PATH, or the token itself (shows in ps)"),
-            Option(name: "--success", value: "FIELD=VALUE", help: "judge JSON envelopes: success when the field equals the value"),
+            Option(
+                name: "--success", value: "FIELD=VALUE",
+                help: "judge JSON envelopes: success when the field equals the value; or a preset, as code0_msg_data"),
             listenOption, unsafeOption,
             Option(name: "--audit", value: "FILE", help: "write one JSON line per exchange"), readyOption,
         ],

@@ -150,7 +150,7 @@ package final class Exchange: RequestConsumer {
         rules.injectsToken = route.credentials != nil && standing != .keptClientValue
         rules.canRefresh = route.credentials?.canRefresh ?? false
         // The raw view is the upstream's answer whatever it is (ledger IC3).
-        rules.hasPolicy = route.policy.map { $0.settings.view != .raw } ?? false
+        rules.hasPolicy = route.policy.map { $0.settings.view != .raw && $0.settings.failureMode == .replace } ?? false
         permitRetries(&rules, on: route, head)
         rules.passesOversize = route.policy?.settings.oversize != .fail
         rules.passesNonJSON = route.policy?.settings.nonJSON == .pass

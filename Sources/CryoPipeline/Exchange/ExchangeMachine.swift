@@ -7,6 +7,7 @@ package struct ExchangeRules: Sendable {
     package var injectsToken = false
     /// The token's source can make another one.
     package var canRefresh = false
+    /// What a policy refuses becomes failure JSON.
     package var hasPolicy = false
     package var retryLimit: UInt32 = 0
     /// The network failures that are worth another attempt.
@@ -27,6 +28,8 @@ package enum HeadDisposition: Sendable, Equatable {
     case judge
     /// A status the policy turns into a failure.
     case fail
+    /// A status the policy marks as a failure and sends on as it comes.
+    case annotate
 }
 
 package enum TokenStanding: Sendable, Equatable {
@@ -282,6 +285,10 @@ package struct ExchangeMachine: Sendable {
         switch disposition {
         case .judge: return hold(.judgement)
         case .fail: return hold(.failure)
+        case .annotate:
+            outcomes.normalize = .passedThrough
+            state = .streaming
+            return .replyHeld(.upstreamStatus)
         case .passThrough:
             outcomes.normalize = .passedThrough
             state = .streaming

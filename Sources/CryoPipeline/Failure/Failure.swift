@@ -33,7 +33,7 @@ package enum MessageLanguage: Sendable {
     }
 
     /// The `q` parameter in thousandths; 1000 without one, 0 when invalid.
-    private static func quality(of element: UnsafeRawBufferPointer) -> Int {
+    static func quality(of element: UnsafeRawBufferPointer) -> Int {
         guard let mark = element.lastIndex(of: 0x3D), mark >= 1, element[mark - 1] | 0x20 == 0x71 else { return 1000 }
         var quality = 0
         var scale = 1000
@@ -63,8 +63,11 @@ package struct Failure {
     /// What lies beneath, for people: the refused request's reason, the refresh that failed.
     package var underlying: StaticString?
     package var domain: StaticString
-    /// May the same request succeed if it is sent again unchanged? The table's answer, unless the first may have been acted upon.
+    /// May the same request succeed if it is sent again unchanged? The table's or the business code's answer, unless the first may
+    /// have been acted upon.
     package var isRetryable: Bool
+    /// The business code's name, where the policy names codes.
+    package var codeName: String?
     /// The seeds' number: the business code where it is an integer, else the status, else the table's.
     package var code: Int
 

@@ -60,12 +60,22 @@ package enum FailureBody {
         writer.field("attempts", Int64(facts.attempts))
         writer.field("domain", failure.domain)
         writer.field("code", Int64(failure.code))
+        if let name = failure.codeName { writer.field("codeName", name) }
         facts.requestID.withUnsafeBytes { writer.field("requestId", bytes: $0) }
         if let route = facts.route {
             route.withUnsafeBytes { writer.field("route", bytes: $0) }
         } else {
             writer.nullField("route")
         }
+        writer.endObject()
+        return writer.bytes
+    }
+
+    /// The message and nothing else (`failure_format: message`).
+    static func renderMessage(_ failure: Failure) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        failure.message.withUnsafeBytes { writer.field("message", bytes: $0) }
         writer.endObject()
         return writer.bytes
     }
@@ -80,8 +90,11 @@ package enum FailureBody {
         padded.append(contentsOf: repeatElement(0, count: JSONScanner.padding))
         padded.withUnsafeBytes { buffer in
             let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<kept.count])
-            if !isCut, scanner.validate(bytes) == .scanned {
-                writer.rawField("responseData", bytes)
+            // A byte order mark may stand before a JSON text, never within one (RFC 8259 §8.1).
+            let isMarked = bytes.count > 3 && bytes[0] == 0xEF && bytes[1] == 0xBB && bytes[2] == 0xBF
+            let value = UnsafeRawBufferPointer(rebasing: bytes[(isMarked ? 3 : 0)...])
+            if !isCut, scanner.validate(value) == .scanned {
+                writer.rawField("responseData", value)
                 return
             }
             let text = isCut ? UnsafeRawBufferPointer(rebasing: bytes[..<utf8Boundary(bytes)]) : bytes

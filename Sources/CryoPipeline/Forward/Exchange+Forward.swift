@@ -2,6 +2,7 @@
 // Domain: worker
 
 package import CryoHTTP
+import CryoJSON
 
 extension Exchange {
     func startAttempt() {
@@ -184,6 +185,10 @@ extension Exchange {
     }
 
     private func hold(_ bytes: UnsafeRawBufferPointer) -> Flow {
+        // With its announced length and the scanner's padding a body is never moved.
+        if held.bytes.isEmpty, case .length(let length) = responseFraming, length <= UInt64(heldBytesMax) {
+            held.bytes.reserveCapacity(Int(length) + JSONScanner.padding)
+        }
         held.bytes.append(contentsOf: bytes)
         guard held.bytes.count > heldBytesMax else { return .more }
         isHolding = false

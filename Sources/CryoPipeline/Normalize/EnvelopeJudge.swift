@@ -8,7 +8,8 @@ package enum EnvelopeVerdict {
     /// Pass these bytes on. `isPlainText`: they are the content of a JSON string.
     case accepted(EnvelopeView)
     case rejected(BusinessFailure)
-    case notJSON
+    /// With the reason, for people.
+    case notJSON(StaticString)
 }
 
 package enum EnvelopeView {
@@ -30,12 +31,11 @@ package struct BusinessFailure {
 
 package struct EnvelopeJudge {
     private let scanner: JSONScanner
-    private var slices: [JSONSlice] = []
 
     package init(scanner: JSONScanner) { self.scanner = scanner }
 
     /// Judges an array, which gets the padding the scanner needs for the time of the call.
-    package mutating func judge(padding body: inout [UInt8], by policy: PolicyPlan) -> EnvelopeVerdict {
+    package func judge(padding body: inout [UInt8], by policy: PolicyPlan) -> EnvelopeVerdict {
         Self.withPadding(&body) { judge($0, by: policy) }
     }
 
@@ -47,32 +47,38 @@ package struct EnvelopeJudge {
     }
 
     /// `body` must have `JSONScanner.padding` readable bytes beyond its end.
-    package mutating func judge(_ body: UnsafeRawBufferPointer, by policy: PolicyPlan) -> EnvelopeVerdict {
-        guard scanner.scan(body, paths: policy.paths, into: &slices) == .scanned else { return .notJSON }
+    package func judge(_ body: UnsafeRawBufferPointer, by policy: PolicyPlan) -> EnvelopeVerdict {
+        switch scanner.scan(body, paths: policy.paths) {
+        case .scanned: break
+        case .notJSON: return .notJSON("the body is not json by rfc 8259")
+        case .tooDeep: return .notJSON("the body is nested too deep")
+        case .tooLarge, .noMemory: return .notJSON("the body needs too much memory")
+        }
         let reader = JSONValueReader(body)
-        if isSuccess(reader, policy) { return .accepted(view(reader, policy)) }
+        if policy.success?.holds(scanner, reader) ?? true { return .accepted(view(reader, policy)) }
         return .rejected(failure(reader, policy))
     }
 
     /// The first non-empty text the body of a non-2xx answer has at one of the paths.
-    package mutating func errorMessage(padding body: inout [UInt8], paths: JSONPathSet) -> [UInt8]? {
+    package func errorMessage(padding body: inout [UInt8], paths: JSONPathSet) -> [UInt8]? {
         Self.withPadding(&body) { body in
-            guard scanner.scan(body, paths: paths, into: &slices) == .scanned else { return nil }
-            let reader = JSONValueReader(body)
-            return slices.first { reader.isNonEmptyString($0) }.map { reader.stringBytes($0) }
+            guard scanner.scan(body, paths: paths) == .scanned else { return nil }
+            return message(JSONValueReader(body), at: paths.paths.indices)
         }
     }
 
-    private func isSuccess(_ reader: JSONValueReader, _ policy: PolicyPlan) -> Bool {
-        guard let rule = policy.settings.success, let index = policy.successIndex else { return true }
-        let slice = slices[index]
-        if slice.kind == .missing { return rule.missing == .success }
-        return reader.equals(slice, rule.equals, strict: rule.isStrict)
+    /// The first non-empty string among the members found for these paths.
+    private func message(_ reader: JSONValueReader, at indices: Range<Int>) -> [UInt8]? {
+        for index in indices {
+            let slice = scanner.slice(at: index)
+            if reader.isNonEmptyString(slice) { return reader.stringBytes(slice) }
+        }
+        return nil
     }
 
     private func view(_ reader: JSONValueReader, _ policy: PolicyPlan) -> EnvelopeView {
         guard policy.settings.view == .data, let index = policy.dataIndex else { return .whole }
-        let slice = slices[index]
+        let slice = scanner.slice(at: index)
         switch slice.kind {
         case .missing, .null: return .whole
         case .string: return .text(reader.stringBytes(slice))
@@ -83,7 +89,7 @@ package struct EnvelopeJudge {
     private func failure(_ reader: JSONValueReader, _ policy: PolicyPlan) -> BusinessFailure {
         var failure = BusinessFailure()
         if let index = policy.codeIndex {
-            let slice = slices[index]
+            let slice = scanner.slice(at: index)
             switch slice.kind {
             case .number:
                 failure.rawCode = Array(reader.raw(slice))
@@ -95,10 +101,7 @@ package struct EnvelopeJudge {
             }
             failure.integerCode = reader.integer(slice).flatMap { Int(exactly: $0) }
         }
-        for index in policy.messageIndices where reader.isNonEmptyString(slices[index]) {
-            failure.message = reader.stringBytes(slices[index])
-            break
-        }
+        failure.message = message(reader, at: policy.messageIndices)
         return failure
     }
 }

@@ -9,9 +9,10 @@ extension Exchange {
     func disposition(of response: ResponseHead) -> HeadDisposition {
         guard let policy = match?.route.policy, policy.settings.view != .raw else { return .passThrough }
         switch response.status {
-        case 204, 205, 304, 300..<400, 100..<200: return .passThrough
+        // A part of a body (206) can't be judged: it is what the client asked for.
+        case 204, 205, 206, 304, 300..<400, 100..<200: return .passThrough
         case 200..<300: break
-        default: return .fail
+        default: return policy.settings.failureMode == .annotate ? .annotate : .fail
         }
         // A 2xx to HEAD has nothing to judge.
         if isHead { return .passThrough }
@@ -33,18 +34,19 @@ extension Exchange {
 
     private func verdictOnHeldBody(_ policy: PolicyPlan) -> JudgeResult {
         if held.bytes.isEmpty {
-            guard policy.settings.empty == .pass else { return .notJSON }
+            guard policy.settings.empty == .pass else { return notJSON("the body is empty") }
             verdict = .accepted(.whole)
             return .accepted
         }
         switch decodeHeldBody(bytesMax: policy.settings.bodyBytesMax) {
         case .decoded(let bytes): decoded = bytes
         case .tooLarge: return .tooLarge
-        case .broken: return .notJSON
+        case .broken: return notJSON("the content coding or the charset is unknown, or the body is not what it says")
         case nil: break
         }
-        var judge = EnvelopeJudge(scanner: environment.scanner)
-        verdict = decoded == nil ? judge.judge(padding: &held.bytes, by: policy) : decoded.map { _ in judgeDecoded(&judge, policy) }
+        let judge = EnvelopeJudge(scanner: environment.scanner)
+        let verdict = decoded == nil ? judge.judge(padding: &held.bytes, by: policy) : judgeDecoded(judge, policy)
+        self.verdict = verdict
         switch verdict {
         case .accepted(.whole): return .accepted
         case .accepted: return .unwrapped
@@ -53,11 +55,16 @@ extension Exchange {
             let refusesToken = failure.codeText.map { match?.route.refreshBusinessCodes.contains($0) ?? false } ?? false
             let isRetryCode = failure.codeText.map { match?.route.retry.allows(businessCode: $0) ?? false } ?? false
             return .rejected(refusesToken: refusesToken, isRetryCode: isRetryCode)
-        case .notJSON, nil: return .notJSON
+        case .notJSON(let detail): return notJSON(detail)
         }
     }
 
-    private func judgeDecoded(_ judge: inout EnvelopeJudge, _ policy: PolicyPlan) -> EnvelopeVerdict {
+    private func notJSON(_ detail: StaticString) -> JudgeResult {
+        underlyingDetail = detail
+        return .notJSON
+    }
+
+    private func judgeDecoded(_ judge: EnvelopeJudge, _ policy: PolicyPlan) -> EnvelopeVerdict {
         var bytes = decoded ?? []
         decoded = nil
         let verdict = judge.judge(padding: &bytes, by: policy)
@@ -65,15 +72,48 @@ extension Exchange {
         return verdict
     }
 
-    /// nil: there is no coding to remove.
+    /// The held body as UTF-8 without a content coding; nil: it is that already.
     func decodeHeldBody(bytesMax: Int) -> DecodedContent? {
-        guard let response, let index = response.fields.firstIndex(of: "content-encoding") else { return nil }
+        guard let response else { return nil }
+        let content = removeContentCoding(response.fields, bytesMax: bytesMax)
+        switch content {
+        case .decoded(let bytes): return transcoded(bytes, response.fields) ?? content
+        case nil: return transcoded(held.bytes, response.fields)
+        case .tooLarge, .broken: return content
+        }
+    }
+
+    private func removeContentCoding(_ fields: FieldSection, bytesMax: Int) -> DecodedContent? {
+        guard let index = fields.firstIndex(of: "content-encoding") else { return nil }
         let identity: StaticString = "identity"
-        return response.fields.withValue(at: index) { coding in
+        return fields.withValue(at: index) { coding in
             if equalsIgnoringCase(coding, lowercased: identity.rawBytes) || coding.isEmpty { return nil }
-            if response.fields.count(of: "content-encoding") > 1 { return .broken }
+            if fields.count(of: "content-encoding") > 1 { return .broken }
             return held.bytes.withUnsafeBytes { environment.decode($0, coding, bytesMax) }
         }
+    }
+
+    /// nil: the bytes are UTF-8, or claim to be.
+    private func transcoded(_ bytes: [UInt8], _ fields: FieldSection) -> DecodedContent? {
+        bytes.withUnsafeBytes { body in
+            let charset = Charset.of(body, fields)
+            if charset == .utf8 { return nil }
+            return charset.decoded(body).map { .decoded($0) } ?? .broken
+        }
+    }
+
+    /// What is said of a whole answer is not true of its payload: not its coding, nor its tags and digests (RFC 9110 §8, RFC 9530).
+    func describePart(_ fields: inout FieldSection) {
+        let describing: [StaticString] = [
+            "content-encoding", "etag", "content-md5", "digest", "content-digest", "repr-digest", "accept-ranges",
+        ]
+        for name in describing { fields.remove(name) }
+    }
+
+    /// Whether this 2xx to HEAD stands for an answer whose payload alone would be sent.
+    var describesPart: Bool {
+        guard isHead, let policy = match?.route.policy, let response, 200..<300 ~= response.status else { return false }
+        return policy.settings.view == .data
     }
 
     /// The held body as people and JSON can read it: decoded where that is possible.

@@ -11,10 +11,15 @@ extension Exchange {
     func streamResponse(marked reason: FailureReason?) {
         guard let response else { return replyFailure(.internalError, status: nil) }
         var fields = endToEndFields(of: response)
+        if describesPart {
+            describePart(&fields)
+            fields.remove("content-length")
+        }
         if let reason {
-            mark(&fields, kind: FailureTable.row(reason).kind, reason)
-            failure = Failure(upstreamStatus: response.status, reason: reason, language: .english)
-            failure?.revision = revision
+            var failure = Failure(upstreamStatus: response.status, reason: reason, language: .english)
+            failure.revision = revision
+            if annotatesFailures { annotate(&fields, failure) } else { mark(&fields, kind: failure.kind, reason) }
+            self.failure = failure
         }
         sendHead(response.status, fields, responseFraming)
         let wasPaused = isHeldPaused
@@ -47,7 +52,16 @@ extension Exchange {
         switch verdict {
         case .accepted(.slice(let range)):
             describePart(&fields)
-            held.bytes = Array((decoded ?? held.bytes)[range])
+            if !held.bytes.withUnsafeBytes({ Charset.of($0, response.fields) == .utf8 }) {
+                fields.remove("content-type")
+                fields.append("Content-Type", "application/json")
+            }
+            let whole = decoded ?? held.bytes
+            let namesChange = match?.route.policy?.settings.keys == .camelCase
+            held.bytes = whole.withUnsafeBytes { bytes in
+                let part = UnsafeRawBufferPointer(rebasing: bytes[range])
+                return namesChange ? JSONKeyCase.camelCased(part) : Array(part)
+            }
         case .accepted(.text(let text)):
             describePart(&fields)
             fields.remove("content-type")
@@ -62,7 +76,7 @@ extension Exchange {
     }
 
     /// The fields that go on to the client. The framing is the sink's to say, except where there is no body to frame.
-    private func endToEndFields(of response: ResponseHead) -> FieldSection {
+    func endToEndFields(of response: ResponseHead) -> FieldSection {
         var fields = response.fields
         removeHopByHop(&fields)
         rewriteAddresses(&fields)
@@ -70,17 +84,6 @@ extension Exchange {
         if isTunnel, isUpgrade { fields.append("Upgrade", "websocket") }
         if !fields.contains("x-request-id") { fields.append("X-Request-Id", requestID) }
         return fields
-    }
-
-    /// What was said about the whole body is not true of a part, which also has no coding any more.
-    private func describePart(_ fields: inout FieldSection) {
-        fields.remove("content-encoding")
-        fields.remove("etag")
-        fields.remove("content-md5")
-        fields.remove("digest")
-        fields.remove("content-digest")
-        fields.remove("repr-digest")
-        fields.remove("accept-ranges")
     }
 
     func sendHead(_ status: UInt16, _ fields: FieldSection, _ framing: BodyFraming) {
@@ -123,9 +126,11 @@ extension Exchange {
     func replyFailure(_ reason: FailureReason, status: UInt16?) {
         let failure = makeFailure(reason, status: status)
         self.failure = failure
+        if canAnnotate(reason) { return replyAnnotated(failure) }
         cancelAttempt()
+        let format = match?.route.policy?.settings.failureFormat ?? .problem
         var fields = showsUpstreamBody(reason) ? fieldsBesideBody() : FieldSection()
-        fields.append("Content-Type", "application/problem+json")
+        fields.append("Content-Type", format.contentType(head?.fields))
         fields.append("Cache-Control", "no-store")
         mark(&fields, kind: failure.kind, reason)
         fields.append("Proxy-Status", proxyStatus(reason))
@@ -143,7 +148,9 @@ extension Exchange {
             shown?.bytes = kept
             shown?.isTruncated = true
         }
-        var body = FailureBody.render(failure, facts: facts, held: shown, scanner: environment.scanner)
+        var body =
+            format == .message
+            ? FailureBody.renderMessage(failure) : FailureBody.render(failure, facts: facts, held: shown, scanner: environment.scanner)
         plan.redactor.scrub(&body)
         sendHead(failure.status, fields, .length(UInt64(body.count)))
         bytesSent = UInt64(body.count)
@@ -151,56 +158,28 @@ extension Exchange {
         finishReply()
     }
 
-    private func makeFailure(_ reason: FailureReason, status: UInt16?) -> Failure {
-        let language = MessageLanguage.preferred(
-            head.flatMap { head in head.fields.firstIndex(of: "accept-language").map { head.fields.withValue(at: $0) { $0 } } })
+    func makeFailure(_ reason: FailureReason, status: UInt16?) -> Failure {
+        let language = clientLanguage
         var failure: Failure
         if let business, reason != .upstreamStatus {
             failure = Failure(reason, language: language)
             apply(business, to: &failure)
         } else if let response, reason == .upstreamStatus || FailureTable.row(reason).kind == .authenticationExpired {
             failure = Failure(upstreamStatus: response.status, reason: reason, language: language)
-            if reason == .upstreamStatus { failure.message = errorMessage(response.status) ?? failure.message }
         } else {
             failure = Failure(reason, language: language)
             failure.upstreamStatus = response?.status
             if failure.kind == .decoding, let response { failure.code = Int(response.status) }
         }
         if let status { failure.status = status }
+        if let message = message(of: failure, language) { failure.message = message }
+        if let policy = match?.route.policy, policy.codes.namesCodes {
+            failure.codeName = failure.codeName ?? CodeTable.unknownName
+        }
         failure.underlying = underlyingDetail
         failure.revision = revision
         if !isSafeToRepeat(after: reason) { failure.isRetryable = false }
         return failure
-    }
-
-    /// What the upstream itself says about its error, where the policy looks for it.
-    private func errorMessage(_ status: UInt16) -> [UInt8]? {
-        guard let policy = match?.route.policy, let paths = policy.errorPaths else { return nil }
-        var body = readableBody()
-        var judge = EnvelopeJudge(scanner: environment.scanner)
-        if !body.isTruncated, let message = judge.errorMessage(padding: &body.bytes, paths: paths) { return message }
-        guard 400..<500 ~= status else { return nil }
-        return policy.settings.errorMessageFallback.map { Array($0.utf8) }
-    }
-
-    private func apply(_ business: BusinessFailure, to failure: inout Failure) {
-        let route = match?.route
-        failure.upstreamStatus = response?.status
-        failure.businessCode = business.rawCode
-        failure.domain = "BusinessError"
-        failure.code = business.integerCode ?? Int(response?.status ?? 0)
-        if let message = business.message { failure.message = message }
-        guard let policy = route?.policy else { return }
-        let refusesToken = business.codeText.map { route?.refreshBusinessCodes.contains($0) ?? false } ?? false
-        let endsSession = business.codeText.map { policy.sessionExpired.contains($0) } ?? false
-        if refusesToken { failure.kind = .authenticationExpired }
-        if let mapped = business.codeText.flatMap({ policy.codes[$0] }) {
-            failure.status = mapped
-        } else {
-            failure.status = refusesToken || endsSession ? 401 : policy.settings.failureStatus
-        }
-        // Compare-and-set: of many failures of one login only one ends it, and none ends a newer one (ledger AS2, AS6).
-        if endsSession, let store = route?.credentials, store.canRefresh, let revision { _ = store.logOut(expected: revision) }
     }
 
     private func showsUpstreamBody(_ reason: FailureReason) -> Bool {
@@ -212,12 +191,12 @@ extension Exchange {
         }
     }
 
-    private func mark(_ fields: inout FieldSection, kind: FailureKind, _ reason: FailureReason) {
+    func mark(_ fields: inout FieldSection, kind: FailureKind, _ reason: FailureReason) {
         fields.append("CryoNet-Failure", Array("\(kind.rawValue)/\(reason.rawValue)".utf8))
     }
 
     /// RFC 9209 §2: who failed, the registered error type where there is one, and the upstream's status if it answered.
-    private func proxyStatus(_ reason: FailureReason) -> [UInt8] {
+    func proxyStatus(_ reason: FailureReason) -> [UInt8] {
         let name: StaticString = "cryonet"
         let errorParameter: StaticString = "; error="
         let statusParameter: StaticString = "; received-status="

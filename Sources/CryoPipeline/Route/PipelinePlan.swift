@@ -1,8 +1,6 @@
 // The configuration in the form the data path uses: immutable, built once, swapped whole. An exchange keeps the one it began with.
 // Domain: shared (immutable)
 
-import CryoJSON
-
 /// An upstream with its bytes prepared.
 package final class UpstreamPlan: Sendable {
     package let settings: UpstreamSettings
@@ -19,41 +17,6 @@ package final class UpstreamPlan: Sendable {
         basePath = Array(settings.url.basePath.utf8)
         host = Array(settings.url.host.utf8)
         headers = settings.headers.map { (Array($0.name.lowercased().utf8), Array($0.name.utf8), Array($0.value.utf8)) }
-    }
-}
-
-/// A policy with its paths compiled.
-package final class PolicyPlan: Sendable {
-    package let settings: PolicySettings
-    let paths: JSONPathSet
-    let successIndex: Int?
-    let codeIndex: Int?
-    let dataIndex: Int?
-    let messageIndices: Range<Int>
-    /// nil: the bodies of non-2xx answers are not looked at.
-    let errorPaths: JSONPathSet?
-    let codes: [[UInt8]: UInt16]
-    let sessionExpired: Set<[UInt8]>
-
-    /// nil when the paths exceed what one scan can look for (`JSONPathSet.pathsMax`).
-    package init?(_ settings: PolicySettings) {
-        self.settings = settings
-        var paths: [JSONPath] = []
-        func index(of path: JSONPath?) -> Int? {
-            guard let path else { return nil }
-            paths.append(path)
-            return paths.count - 1
-        }
-        successIndex = index(of: settings.success?.path)
-        codeIndex = index(of: settings.codePath)
-        dataIndex = index(of: settings.dataPath)
-        messageIndices = paths.count..<paths.count + settings.messagePaths.count
-        paths += settings.messagePaths
-        errorPaths = settings.errorMessagePaths.isEmpty ? nil : JSONPathSet(settings.errorMessagePaths)
-        guard let set = JSONPathSet(paths) else { return nil }
-        self.paths = set
-        codes = Dictionary(uniqueKeysWithValues: settings.codes.map { (Array($0.key.utf8), $0.value) })
-        sessionExpired = Set(settings.sessionExpiredCodes.map { Array($0.utf8) })
     }
 }
 

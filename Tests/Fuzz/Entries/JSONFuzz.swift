@@ -32,13 +32,22 @@ func fuzzJSON(_ bytes: UnsafeRawBufferPointer) throws(Broken) {
         try claim(slices.count == 1 && slices[0].kind != .missing, "the root is found")
         try claim(isJSON(input[slices[0].range]), "the root is JSON")
     }
+    if outcomes[0] == .scanned, !hasMark {
+        let renamed = bytes.isEmpty ? [] : JSONKeyCase.camelCased(bytes)
+        try claim(isJSON(renamed) && renamed.count <= input.count, "names in camelCase leave JSON that is no longer")
+    }
     try checkEnvelope(input, policy, scanner, isJSON: outcomes[0] == .scanned)
     try checkWriter(input)
 }
 
 private let policy: PolicyPlan? = {
     var settings = PolicySettings(name: "envelope")
-    settings.success = JSONPath("code").map { SuccessRule(path: $0, equals: .number("0")) }
+    if let code = JSONPath("code"), let pattern = TextPattern("O*[!a]?") {
+        settings.success = .any([
+            .equals(code, .number("0")), .test(SuccessTest(path: code, condition: .matches(pattern), missing: .failure)),
+            .not(.test(SuccessTest(path: code, condition: .range(JSONNumberRange(lowest: "-1e3", highest: nil))))),
+        ])
+    }
     settings.codePath = JSONPath("code")
     settings.dataPath = JSONPath("data")
     settings.messagePaths = ["message", "msg", "error.0.reason", "a.b"].compactMap { JSONPath($0) }
@@ -57,7 +66,7 @@ private func isJSON(_ bytes: some Sequence<UInt8>) -> Bool {
 }
 
 private func checkEnvelope(_ input: [UInt8], _ policy: PolicyPlan, _ scanner: JSONScanner, isJSON isScanned: Bool) throws(Broken) {
-    var judge = EnvelopeJudge(scanner: scanner)
+    let judge = EnvelopeJudge(scanner: scanner)
     var body = input
     let verdict = judge.judge(padding: &body, by: policy)
     try claim(body == input, "judging leaves the body as it was")
