@@ -157,5 +157,6 @@ def test_fewer_descriptors_than_connections_are_told_at_the_start(upstream, tmp_
     with open(gw.stderr_file, "wb") as err:
         gw.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=err, stderr=err, env=gw.env, cwd=gw.folder)
     gw.wait_ready()
+    gw.expected_errors = [r"only 300 descriptors may be open"]
     gw.finish()
     assert "warning limits.connections_max is 10000, but only 300 descriptors may be open" in gw.stderr()

@@ -11,6 +11,8 @@ from gateway import configuration, merged, run_command
 from upstream import Answer
 from waiting import wait_until
 
+EXPECTED_LOG = [r"warning (token|session) ", r"a literal secret", r"NOT_SET is not set"]
+
 
 @pytest.fixture
 def admin(gateway, upstream, endpoint, tmp_path):

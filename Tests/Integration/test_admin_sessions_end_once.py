@@ -10,6 +10,8 @@ from token_endpoint import DEAD, TokenEndpoint
 from upstream import Answer
 from waiting import wait_until
 
+EXPECTED_LOG = [r"warning (token|session) ", r"a literal secret", r"NOT_SET is not set"]
+
 REFUSAL = {"code": 40101, "msg": "no"}
 
 

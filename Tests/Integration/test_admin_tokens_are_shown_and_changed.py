@@ -13,6 +13,8 @@ from gateway import configuration
 from upstream import Answer
 from waiting import wait_until
 
+EXPECTED_LOG = [r"warning (token|session) ", r"a literal secret", r"NOT_SET is not set"]
+
 
 def start(gateway, upstream, endpoint, tmp_path, **parts):
     upstream.on("GET", "/x", endpoint.guard(Answer(200, "ok")))

@@ -8,6 +8,8 @@ from gateway import ENVELOPE, configuration, together
 from token_endpoint import DEAD, TokenEndpoint
 from upstream import CLOSE, Answer, script
 
+EXPECTED_LOG = [r"warning (token|session) "]
+
 REJECTED = Answer(json_body={"code": 40101, "msg": "gone", "data": None})
 BROKEN = {
     "500": Answer(500, "oops"), "429": Answer(429, "slow down"), "empty": Answer(200, ""), "not JSON": Answer(200, "<html>"),

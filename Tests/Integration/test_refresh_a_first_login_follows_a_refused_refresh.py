@@ -11,6 +11,8 @@ from token_endpoint import DEAD, TokenEndpoint
 from upstream import Answer
 from waiting import wait_until
 
+EXPECTED_LOG = [r"warning (token|session) "]
+
 PASSWORD = 'the "password" of alice & bob'
 
 
@@ -95,7 +97,7 @@ def test_a_refused_refresh_is_followed_by_one_login_for_everybody(gateway, upstr
     endpoint.hold_refusals_until(5)
     assert [answer.status for answer in together(5, lambda _: get(gw, "/x"))] == [200] * 5
     assert len(endpoint.calls) == 1 and len(endpoint.logins) == 2
-    assert "session expired" not in gw.stderr()
+    assert "expired, log in again" not in gw.stderr()
 
 
 def test_a_refused_login_ends_the_session(gateway, upstream, endpoint):
@@ -105,7 +107,7 @@ def test_a_refused_login_ends_the_session(gateway, upstream, endpoint):
     endpoint.refresh = f"another-refresh-token-{endpoint.label}"
     endpoint.login_answers = [None] + [endpoint.refusal()] * 20
     assert_original(get(gw, "/x"), "refresh_rejected")
-    wait_until(lambda: "session expired" in gw.stderr(), 5, "the end of the session in the log")
+    wait_until(lambda: "expired, log in again" in gw.stderr(), 5, "the end of the session in the log")
 
 
 def test_a_transient_answer_ends_nothing(gateway, upstream, endpoint):
@@ -118,4 +120,4 @@ def test_a_transient_answer_ends_nothing(gateway, upstream, endpoint):
     assert_original(get(gw, "/x"), "refresh_failed")
     wait_until(lambda: get(gw, "/x").status == 200, 15, "the next try")
     assert len(endpoint.logins) == 1
-    assert "session expired" not in gw.stderr()
+    assert "expired, log in again" not in gw.stderr()

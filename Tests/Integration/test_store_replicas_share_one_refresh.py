@@ -10,6 +10,8 @@ from gateway import is_sanitized, together
 from replicas import replicas
 from upstream import Answer
 
+EXPECTED_LOG = [r"warning (token|session) "]
+
 CLIENTS = 3
 IS_LONG = os.environ.get("CRYONET_LONG") == "1"
 ROTATIONS = 1000 if IS_LONG else 200

@@ -15,6 +15,8 @@ from gateway import binary, configuration, instrument_environment
 from upstream import Answer
 from waiting import wait_until
 
+EXPECTED_LOG = [r"warning (token|session) "]
+
 NOT_WRITTEN, WRITTEN_AGAIN = "can't be written", "is written again"
 UNUSABLE = {
     "another version": '{"version":2,"token":"t","refresh_token":"r","expires_at":null}\n',

@@ -17,6 +17,8 @@ from gateway import configuration, merged, together
 from token_endpoint import TokenEndpoint
 from upstream import CLOSE, RESET, STALL, Answer, closed_port
 
+EXPECTED_LOG = [r"warning (token|session) "]
+
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "vectors")
 
 
