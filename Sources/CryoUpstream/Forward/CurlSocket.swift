@@ -85,7 +85,8 @@ final class CurlSocket: Endpoint {
     override func ready(_ events: UInt32) {
         if let tunnel { return tunnel.ready(events) }
         // An idle pooled connection that its peer closed: heard of once, not again and again. libcurl finds it dead before use.
-        guard wanted != 0 else { return arm(EventMask.edge) }
+        // Errors and hang-ups are told whatever is asked for, and again with each change of what is asked for.
+        guard wanted != 0 else { return events & (EventMask.error | EventMask.hangUp) != 0 ? unwatch() : arm(EventMask.edge) }
         guard events & (wanted | EventMask.error | EventMask.hangUp) != 0 else { return arm(wanted) }
         var mask: Int32 = 0
         if events & (EventMask.readable | EventMask.hangUp) != 0 { mask |= CURL_CSELECT_IN }
