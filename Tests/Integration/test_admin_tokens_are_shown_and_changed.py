@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from admin import Admin, with_admin
+from admin import Admin, sample, with_admin
 from client import get
 from failures import assert_failure
 from gateway import configuration
@@ -32,6 +32,7 @@ def test_the_list_tells_states_and_no_values(gateway, upstream, endpoint, tmp_pa
     assert token["session"]["state"] == "authenticated" and re.match(r"^[0-9a-f-]{36}$", token["session"]["revision"])
     assert re.match(r"^[0-9a-f]{8}$", token["fingerprint"]) and token["expiresAt"] is None
     assert token["refreshes"] == {"renewed": 0, "rejected": 0, "failed": 0, "dropped": 0}
+    assert token["asked"] == {} and token["store"] == {"kind": "file", "place": str(tmp_path / "app.json"), "trouble": None, "events": {}}
     for secret in endpoint.tokens:
         assert secret.encode() not in answer.body
     assert admin.token() == token
@@ -55,7 +56,23 @@ def test_a_refresh_on_demand_waits_for_its_end(gateway, upstream, endpoint, tmp_
     assert after["version"] == 2 and after["refreshes"]["renewed"] == 1 and len(endpoint.calls) == 1
     assert after["fingerprint"] != before["fingerprint"] and after["session"] == before["session"]
     assert after["expiresAt"] is not None
+    assert after["asked"] == {"renewed": 1} and after["store"]["events"] == {"written": 1}
     assert get(gw, "/x").status == 200
+
+
+def test_a_store_that_can_t_be_written_and_a_source_that_fails_are_told(gateway, upstream, endpoint, tmp_path):
+    gw, admin = start(gateway, upstream, endpoint, tmp_path)
+    (tmp_path / "app.json").mkdir()
+    endpoint.answers = [Answer(200, "<html>", [("Content-Type", "text/html")])]
+    assert admin.call("POST", "/api/tokens/app/refresh").status == 502
+    admin.json("POST", "/api/tokens/app/refresh")
+    token = admin.token()
+    assert token["asked"] == {"renewed": 1, "answer_not_json": 1}
+    assert token["store"]["trouble"] and token["store"]["events"]["write_failed"] >= 1
+    metrics = admin.metrics()
+    assert sample(metrics, "cryonet_token_store_working", token="app") == 0
+    assert sample(metrics, "cryonet_token_source_outcomes_total", token="app", outcome="answer_not_json") == 1
+    assert sample(metrics, "cryonet_token_store_events_total", token="app", event="write_failed") >= 1
 
 
 def test_a_refused_refresh_is_told_and_ends_the_session_once(gateway, upstream, endpoint, tmp_path):

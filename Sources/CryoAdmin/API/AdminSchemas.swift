@@ -39,11 +39,15 @@ enum AdminSchemas {
 
     private static let token = """
         {"type":"object","required":["name","source","state","version","fingerprint","expiresAt","changedAt","canRefresh",
-        "hasRefreshToken","refreshes","routes","session"],"properties":{"name":{"type":"string"},"source":{"type":"string"},
+        "hasRefreshToken","refreshes","asked","store","routes","session"],"properties":{"name":{"type":"string"},"source":{"type":"string"},
         "state":{"enum":["valid","expired","missing"]},"version":{"type":["integer","null"]},"fingerprint":{"type":["string","null"]},
         "expiresAt":{"type":["string","null"],"format":"date-time"},"changedAt":{"type":["string","null"],"format":"date-time"},
         "canRefresh":{"type":"boolean"},"hasRefreshToken":{"type":"boolean"},
-        "refreshes":{"type":"object","additionalProperties":{"type":"integer"}},"routes":{"type":"array","items":{"type":"string"}},
+        "refreshes":{"type":"object","additionalProperties":{"type":"integer"}},
+        "asked":{"type":"object","additionalProperties":{"type":"integer"}},
+        "store":{"type":"object","required":["kind","place","trouble","events"],"properties":{"kind":{"enum":["memory","file","redis"]},
+        "place":{"type":["string","null"]},"trouble":{"type":["string","null"]},
+        "events":{"type":"object","additionalProperties":{"type":"integer"}}}},"routes":{"type":"array","items":{"type":"string"}},
         "session":{"type":"object","required":["name","state","revision"],"properties":{\(state)}}}}
         """
 

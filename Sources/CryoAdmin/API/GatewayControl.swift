@@ -12,6 +12,21 @@ package struct AdminToken: Sendable {
     package let source: String
     /// The routes that inject it.
     package let routes: [String]
+    /// How often asking the source ended in what, by name; what was never seen is left out.
+    package var sourceOutcomes: @Sendable () -> [(name: String, count: UInt64)] = { [] }
+    package var keeping: @Sendable () -> Keeping = { Keeping() }
+
+    /// Where what is renewed is kept, and how that goes.
+    package struct Keeping: Sendable {
+        /// memory, file or redis.
+        package var kind = "memory"
+        package var place: String?
+        /// nil: it works, as far as is known.
+        package var trouble: String?
+        package var events: [(name: String, count: UInt64)] = []
+
+        package init() {}
+    }
 
     package init(store: CredentialStore, session: SessionKeeper, statistics: TokenStatistics, source: String, routes: [String]) {
         self.store = store

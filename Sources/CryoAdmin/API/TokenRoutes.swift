@@ -125,12 +125,32 @@ extension AdminAPI {
             writer.integer(token.statistics.count(of: end))
         }
         writer.endObject()
+        writer.key("asked")
+        append(token.sourceOutcomes(), to: &writer)
+        let keeping = token.keeping()
+        writer.key("store")
+        writer.beginObject()
+        writer.field("kind", keeping.kind)
+        append("place", keeping.place, to: &writer)
+        append("trouble", keeping.trouble, to: &writer)
+        writer.key("events")
+        append(keeping.events, to: &writer)
+        writer.endObject()
         writer.key("routes")
         writer.beginArray()
         for route in token.routes { writer.string(route) }
         writer.endArray()
         writer.key("session")
         appendState(of: token.session, to: &writer)
+        writer.endObject()
+    }
+
+    private static func append(_ counts: [(name: String, count: UInt64)], to writer: inout JSONWriter) {
+        writer.beginObject()
+        for (name, count) in counts {
+            writer.key(name)
+            writer.integer(count)
+        }
         writer.endObject()
     }
 

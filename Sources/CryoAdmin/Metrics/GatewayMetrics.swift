@@ -91,6 +91,22 @@ enum GatewayMetrics {
                 text.sample("cryonet_token_refreshes_total", labels, token.statistics.count(of: end))
             }
         }
+        text.family("cryonet_token_source_outcomes_total", .counter, "How asking a token's source ended.")
+        for token in tokens {
+            for (name, count) in token.sourceOutcomes() {
+                text.sample("cryonet_token_source_outcomes_total", [("token", token.name), ("outcome", name)], count)
+            }
+        }
+        text.family("cryonet_token_store_events_total", .counter, "What happened to the store of a token.")
+        for token in tokens {
+            for (name, count) in token.keeping().events {
+                text.sample("cryonet_token_store_events_total", [("token", token.name), ("event", name)], count)
+            }
+        }
+        text.family("cryonet_token_store_working", .gauge, "1 unless the store could not be written or reached the last time.")
+        for token in tokens {
+            text.sample("cryonet_token_store_working", [("token", token.name)], token.keeping().trouble == nil ? 1 : 0)
+        }
         text.family("cryonet_token_state", .gauge, "1 for the state a token is in.")
         for token in tokens {
             let expiry = token.store.snapshot().map { $0.expiresAt ?? .max }

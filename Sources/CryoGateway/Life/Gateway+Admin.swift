@@ -53,8 +53,11 @@ extension Gateway: GatewayControl {
         snapshot.tokens = composition.configuration.tokens.compactMap { settings in
             guard let part = composition.tokens[settings.name] else { return nil }
             let routes = composition.configuration.routes.filter { $0.token == settings.name }.map(\.name)
-            return AdminToken(
+            var token = AdminToken(
                 store: part.store, session: part.session, statistics: part.statistics, source: settings.source.name, routes: routes)
+            token.sourceOutcomes = { part.counters.seen.map { ($0.outcome.rawValue, $0.count) } }
+            token.keeping = { Self.keeping(part.keeping.status) }
+            return token
         }
         snapshot.sessions = composition.sessions.values.sorted { $0.name < $1.name }
         snapshot.statistics = composition.statistics
@@ -72,6 +75,15 @@ extension Gateway: GatewayControl {
         snapshot.reloadsRefused = life.reloadsRefused
         snapshot.isLastReloadTaken = life.isLastReloadTaken
         return snapshot
+    }
+
+    private static func keeping(_ status: TokenStoreStatus) -> AdminToken.Keeping {
+        var keeping = AdminToken.Keeping()
+        keeping.kind = status.kind.rawValue
+        keeping.place = status.place
+        keeping.trouble = status.trouble
+        keeping.events = TokenStoreOutcome.allCases.compactMap { outcome in status.counts[outcome].map { (outcome.rawValue, $0) } }
+        return keeping
     }
 
     package func configurationText() -> String { actions?.configurationText() ?? "" }
