@@ -76,7 +76,7 @@ def is_sanitized():
 
 
 def sanitizer_environment():
-    return {key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS")}
+    return {key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS") or key == "CRYONET_FORWARDER"}
 
 
 class Gateway:

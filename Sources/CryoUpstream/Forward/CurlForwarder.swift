@@ -20,10 +20,14 @@ package final class CurlForwarder: Endpoint, Forwarder {
     /// nil after `close`.
     private var multi: UnsafeMutableRawPointer?
     var sockets = CurlSocketTable()
-    private var profiles: [UpstreamProfile] = []
+    private(set) var profiles: [UpstreamProfile] = []
     var transfers: [CurlTransfer?] = []
     var tunnels = CurlTunnelTable()
-    /// For tunnels; its bytes are used up before the next receive.
+    /// nil where every attempt is a transfer of libcurl's.
+    private var lane: Lane?
+    /// Connections of ours that libcurl is still making, by their handle.
+    private var connecting: [UnsafeMutableRawPointer: UpstreamConnection] = [:]
+    /// For our own connections; its bytes are used up before the next receive.
     let receiveBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: UpstreamProfile.receiveBytes, alignment: 64)
     private var generations: [UInt32] = []
     private var freeSlots: [UInt32] = []
@@ -40,11 +44,13 @@ package final class CurlForwarder: Endpoint, Forwarder {
     private var kicksAt: UInt64 = 0
     private var kicks = 0
 
-    package override init(worker: Worker) {
+    /// `usesLane` false: HTTP/1.1 too goes by libcurl's transfers.
+    package init(worker: Worker, usesLane: Bool = CurlGlobal.allowsLane) {
         CurlGlobal.initialize()
         multi = curl_multi_init()
         super.init(worker: worker)
         worker.enrol(self)
+        if usesLane { lane = Lane(self) }
         // SAFETY: the multi is cleaned up in `close` and never outlives the forwarder.
         let context = Unmanaged.passUnretained(self).toOpaque()
         cryo_multi_pointer(multi, CURLMOPT_SOCKETDATA, context)
@@ -68,7 +74,10 @@ package final class CurlForwarder: Endpoint, Forwarder {
     }
 
     /// Attempts not yet ended.
-    package var openAttempts: Int { transfers.count - freeSlots.count - idleCount + tunnels.count }
+    package var openAttempts: Int { transfers.count - freeSlots.count - idleCount + tunnels.count + (lane?.openAttempts ?? 0) }
+
+    /// Attempts that ever went by the lane.
+    package var laneAttempts: UInt64 { lane?.attemptsBegun ?? 0 }
 
     /// Drops every attempt silently and closes every connection. Nothing may be begun afterwards.
     package func close() {
@@ -78,6 +87,8 @@ package final class CurlForwarder: Endpoint, Forwarder {
             transfer.isAdded = false
         }
         for tunnel in tunnels.all { close(tunnel) }
+        lane?.close()
+        lane = nil
         touched.removeAll()
         pending.removeAll()
         // A profile and its idle transfers hold each other.
@@ -101,7 +112,9 @@ package final class CurlForwarder: Endpoint, Forwarder {
 
     package func begin(_ request: AttemptRequest, receiver: any AttemptReceiver) -> AttemptID {
         if request.isUpgrade { return beginTunnel(request, receiver: receiver) }
-        let transfer = takeTransfer(for: request.upstream)
+        let profile = profile(for: request.upstream)
+        if let lane, profile.takesLane(at: worker.nanoseconds) { return lane.begin(request, on: profile, receiver: receiver) }
+        let transfer = takeTransfer(for: profile)
         if !transfer.prepare(request, for: receiver) {
             transfer.result = CURLE_OUT_OF_MEMORY
             touchLater(transfer)
@@ -115,6 +128,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
 
     package func cancel(_ attempt: AttemptID) {
         if let tunnel = tunnels.find(attempt) { return tunnel.cancel() }
+        if let lane, let attempt = lane.find(attempt) { return lane.cancel(attempt) }
         guard let transfer = find(attempt) else { return }
         transfer.receiver = nil
         if transfer.isDelivering || transfer.isPostponed { return }
@@ -123,6 +137,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
 
     package func resumeResponse(_ attempt: AttemptID) {
         if let tunnel = tunnels.find(attempt) { return tunnel.resume() }
+        if let lane, let attempt = lane.find(attempt) { return lane.resume(attempt) }
         guard let transfer = find(attempt) else { return }
         transfer.isFlowPaused = false
         touchLater(transfer)
@@ -130,6 +145,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
 
     package func requestBodyReady(_ attempt: AttemptID) {
         if let tunnel = tunnels.find(attempt) { return tunnel.clientBytesReady() }
+        if let lane, let attempt = lane.find(attempt) { return lane.bodyReady(attempt) }
         guard let transfer = find(attempt) else { return }
         transfer.wantsSend = true
         touchLater(transfer)
@@ -149,8 +165,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
 
     // MARK: Transfers
 
-    private func takeTransfer(for upstream: UpstreamSettings) -> CurlTransfer {
-        let profile = profile(for: upstream)
+    private func takeTransfer(for profile: UpstreamProfile) -> CurlTransfer {
         if let transfer = profile.idle.popLast() {
             idleCount -= 1
             return transfer
@@ -177,11 +192,15 @@ package final class CurlForwarder: Endpoint, Forwarder {
                 idleCount -= 1
                 destroy(transfer)
             }
+            while let connection = oldest.idleConnections.last { lane?.drop(connection) }
         }
         let profile = UpstreamProfile(upstream)
         profiles.append(profile)
         return profile
     }
+
+    /// Attempts may still begin on it.
+    func isCurrent(_ profile: UpstreamProfile) -> Bool { profiles.contains { $0 === profile } }
 
     private func add(_ transfer: CurlTransfer) {
         transfer.isAdded = addHandle(transfer.easy)
@@ -216,7 +235,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
         // libcurl counts its own repetitions over a handle's life and gives up after five.
         let isWorn = transfer.requestsMade > 1
         transfer.reset()
-        if isWorn || idleCount >= Self.idleTransfersMax || !profiles.contains(where: { $0 === transfer.profile }) {
+        if isWorn || idleCount >= Self.idleTransfersMax || !isCurrent(transfer.profile) {
             destroy(transfer)
         } else {
             idleCount += 1
@@ -227,6 +246,14 @@ package final class CurlForwarder: Endpoint, Forwarder {
     private func destroy(_ transfer: CurlTransfer) {
         transfers[Int(transfer.id.slot)] = nil
         freeSlots.append(transfer.id.slot)
+    }
+
+    func noteConnecting(_ connection: UpstreamConnection) {
+        if let easy = connection.easy { connecting[easy] = connection }
+    }
+
+    func forgetConnecting(_ connection: UpstreamConnection) {
+        if let easy = connection.easy { connecting[easy] = nil }
     }
 
     // MARK: libcurl's turn
@@ -290,7 +317,8 @@ package final class CurlForwarder: Endpoint, Forwarder {
             var context: UnsafeMutableRawPointer?
             cryo_easy_info_pointer(message.pointee.easy_handle, CURLINFO_PRIVATE, &context)
             guard let context else {
-                tunnelConnected(message.pointee.easy_handle, cryo_message_result(message))
+                let result = cryo_message_result(message)
+                if let easy = message.pointee.easy_handle { connecting.removeValue(forKey: easy)?.connected(result) }
                 continue
             }
             let transfer = CurlTransfer.from(context)

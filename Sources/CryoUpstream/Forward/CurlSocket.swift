@@ -17,7 +17,7 @@ final class CurlSocket: Endpoint {
     private var armed: UInt32 = 0
     private var isWatched = false
     /// Uses the connection itself since libcurl has made it; libcurl's wishes count no more.
-    private var tunnel: CurlTunnel?
+    private var connection: UpstreamConnection?
 
     init(_ descriptor: Int32, isOurs: Bool, forwarder: CurlForwarder) {
         self.forwarder = forwarder
@@ -28,7 +28,7 @@ final class CurlSocket: Endpoint {
 
     /// libcurl wants these events from now on; 0 for none.
     func want(_ events: UInt32) {
-        guard tunnel == nil else { return }
+        guard connection == nil else { return }
         wanted = events
         if events & ~armed != 0 { arm(events) }
     }
@@ -40,8 +40,8 @@ final class CurlSocket: Endpoint {
         armed = 0
     }
 
-    func handOver(to tunnel: CurlTunnel) {
-        self.tunnel = tunnel
+    func handOver(to connection: UpstreamConnection) {
+        self.connection = connection
         arm(EventMask.readable | EventMask.writable | EventMask.peerClosed | EventMask.edge)
     }
 
@@ -52,7 +52,7 @@ final class CurlSocket: Endpoint {
     }
 
     override func ready(_ events: UInt32) {
-        if let tunnel { return tunnel.ready(events) }
+        if let connection { return connection.ready(events) }
         // An idle pooled connection that its peer closed: heard of once, not again and again. libcurl finds it dead before use.
         guard wanted != 0 else { return arm(EventMask.edge) }
         guard events & (wanted | EventMask.error | EventMask.hangUp) != 0 else { return arm(wanted) }
