@@ -2,6 +2,7 @@
 // Domain: worker
 
 package import CryoHTTP
+import CryoJSON
 
 extension Exchange {
     func startAttempt() {
@@ -180,6 +181,10 @@ extension Exchange {
     }
 
     private func hold(_ bytes: UnsafeRawBufferPointer) -> Flow {
+        // Room for all of it and for the scanner, so that it is copied once.
+        if held.bytes.isEmpty, case .length(let length) = responseFraming {
+            held.bytes.reserveCapacity(Int(min(length, UInt64(heldBytesMax))) + JSONScanner.padding)
+        }
         held.bytes.append(contentsOf: bytes)
         guard held.bytes.count > heldBytesMax else { return .more }
         isHolding = false
