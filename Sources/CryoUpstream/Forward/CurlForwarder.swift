@@ -28,7 +28,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
     /// Connections of ours that libcurl is still making, by their handle.
     private var connecting: [UnsafeMutableRawPointer: UpstreamConnection] = [:]
     /// For our own connections; its bytes are used up before the next receive.
-    let receiveBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: UpstreamProfile.receiveBytes, alignment: 64)
+    let receiveBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: UpstreamProfile.ownReceiveBytes, alignment: 64)
     private var generations: [UInt32] = []
     private var freeSlots: [UInt32] = []
     private var idleCount = 0

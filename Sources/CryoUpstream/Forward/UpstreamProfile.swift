@@ -14,6 +14,8 @@ final class UpstreamProfile {
     static let connectionIdleNanosecondsMax = UInt64(connectionIdleSecondsMax) * 1_000_000_000
     static let connectionAgeNanosecondsMax = UInt64(connectionAgeSecondsMax) * 1_000_000_000
     static let receiveBytes = 65_536
+    /// Read at once from a connection of our own: a body of 64 KiB comes with its head.
+    static let ownReceiveBytes = 131_072
 
     private let settings: UpstreamSettings
     var idle: [CurlTransfer] = []

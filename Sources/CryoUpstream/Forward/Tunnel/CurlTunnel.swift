@@ -7,7 +7,7 @@ import CryoHTTP
 import CryoIO
 import CryoPipeline
 
-/// Not pooled: the connection ends with the attempt. A reader that says `.pause` stops receiving; at most one receive (64 KiB) waits here,
+/// Not pooled: the connection ends with the attempt. A reader that says `.pause` stops receiving; at most one receive (128 KiB) waits here,
 /// and at most `sendBytesMax` on the way up.
 final class CurlTunnel: UpstreamConnection {
     /// Client bytes taken at once; also the size of a TLS record.
