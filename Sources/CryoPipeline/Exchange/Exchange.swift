@@ -234,7 +234,9 @@ package final class Exchange: RequestConsumer {
         switch action {
         case .nothing: break
         case .startAttempt: startAttempt()
-        case .demandToken: demandToken()
+        case .demandToken:
+            noteRefusal()
+            demandToken()
         case .hold: isHolding = true
         case .stream: streamResponse(marked: nil)
         case .judge: judge()
@@ -243,6 +245,7 @@ package final class Exchange: RequestConsumer {
         case .fail(let reason): replyFailure(reason, status: nil)
         case .replyHeld(let reason): streamResponse(marked: reason)
         case .giveUpAndRefresh(let reason, let repliesHeld):
+            noteRefusal()
             match?.route.credentials?.refreshInBackground(.refused(version: credential?.version ?? 0))
             if repliesHeld { streamResponse(marked: reason) } else { replyFailure(reason, status: nil) }
         case .finish: finishReply()
@@ -251,6 +254,11 @@ package final class Exchange: RequestConsumer {
             abortReply()
         case .abandon: conclude()
         }
+    }
+
+    private func noteRefusal() {
+        guard response != nil, !records.isEmpty else { return }
+        records[records.count - 1].refusedBy = business == nil ? "status" : "business_code"
     }
 
     private func backOff(_ number: UInt32) {
@@ -267,9 +275,12 @@ package final class Exchange: RequestConsumer {
     package func deadlineReached(_ nanoseconds: UInt64) {
         guard !isOver else { return }
         while let kind = deadlines.takeDue(at: nanoseconds), !isOver {
-            let event = ExchangeEvent.deadline(kind, isReplayable: isReplayable)
-            if kind == .tokenWait { withdrawTicket() }
-            perform(machine.handle(event))
+            if kind == .tokenWait || kind == .total { withdrawTicket() }
+            if kind == .backOff, !takeLatestToken() {
+                perform(machine.handle(.tokenExpired))
+            } else {
+                perform(machine.handle(.deadline(kind, isReplayable: isReplayable)))
+            }
         }
         armDeadlines()
     }
@@ -346,5 +357,7 @@ struct AttemptRecord {
     var status: UInt16 = 0
     var outcome: StaticString = "responded"
     var tokenVersion: UInt64 = 0
+    /// What told that the token is refused, where that made a difference: `status` or `business_code`.
+    var refusedBy: StaticString?
     var timing = AttemptTiming()
 }

@@ -11,7 +11,7 @@ extension Exchange {
         _ = body?.rewind()
         injectToken(on: match.route)
         var record = AttemptRecord(startedAt: now)
-        record.tokenVersion = machine.rules.injectsToken ? credential?.version ?? 0 : 0
+        record.tokenVersion = machine.carriesToken ? credential?.version ?? 0 : 0
         records.append(record)
         if head.expectsContinue { context.sink.sendContinue() }
         underlyingDetail = nil

@@ -15,7 +15,9 @@ extension Exchange {
         guard let expiresAt = credential.expiresAt else { return .ready }
         let unixSeconds = context.scheduler.unixMicroseconds / 1_000_000
         if unixSeconds >= expiresAt { return store.canRefresh ? .unusable : .missing }
-        if unixSeconds >= expiresAt - store.settings.refresh.beforeExpirySeconds { store.refreshInBackground() }
+        if unixSeconds >= expiresAt - store.settings.refresh.beforeExpirySeconds {
+            store.refreshInBackground(.early(version: credential.version))
+        }
         return .ready
     }
 
@@ -86,7 +88,7 @@ extension Exchange {
     func injectToken(on route: RoutePlan) {
         baseFields.bytes.removeLast(baseFields.bytes.count - baseFieldsCount.bytes)
         baseFields.lines.removeLast(baseFields.lines.count - baseFieldsCount.lines)
-        guard machine.rules.injectsToken, let credential else { return }
+        guard machine.carriesToken, let credential else { return }
         baseFields.append(name: route.tokenHeader, value: credential.headerValue)
     }
 }

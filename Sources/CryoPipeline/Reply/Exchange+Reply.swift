@@ -107,6 +107,7 @@ extension Exchange {
         case .originDenied: outcomes.route = .originDenied
         case .clientKeyMissing: outcomes.route = .clientKeyMissing
         case .loopDetected: outcomes.route = .loopDetected
+        case .overrideUnknown: outcomes.route = .overrideUnknown
         default: outcomes.read = .malformed
         }
         outcomes.reply = reason == .clientGone ? .clientGone : .sent
@@ -198,8 +199,11 @@ extension Exchange {
         } else {
             failure.status = refusesToken || endsSession ? 401 : policy.settings.failureStatus
         }
-        // Compare-and-set: of many failures of one login only one ends it, and none ends a newer one (ledger AS2, AS6).
-        if endsSession, let store = route?.credentials, store.canRefresh, let revision { _ = store.logOut(expected: revision) }
+        // Only what is final ends the session: a code that asked for a refresh which may still succeed later does not. Compare-and-set:
+        // of many failures of one login only one ends it, and none ends a newer one, or outlives a newer token (ledger AS2, AS6).
+        if endsSession, failure.reason == .businessRejected, let store = route?.credentials, store.canRefresh, let revision {
+            _ = store.logOut(expected: revision, tokenVersion: credential?.version)
+        }
     }
 
     private func showsUpstreamBody(_ reason: FailureReason) -> Bool {

@@ -32,10 +32,7 @@ package final class CredentialStore: Sendable {
     private let state: Mutex<State>
     private let monotonic: @Sendable () -> UInt64
 
-    private struct Waiter {
-        let ticket: UInt64
-        let resume: @Sendable (TokenAnswer) -> Void
-    }
+    private typealias Waiters = [UInt64: @Sendable (TokenAnswer) -> Void]
 
     private struct State {
         var credential: Credential?
@@ -44,7 +41,8 @@ package final class CredentialStore: Sendable {
         var flightVersion: UInt64 = 0
         var session: Session
         var gate: RefreshGate
-        var waiters: [Waiter] = []
+        /// By ticket, so that one of thousands can leave without a search.
+        var waiters: Waiters = [:]
         var lastTicket: UInt64 = 0
         /// Values that were in use a while ago and must still be redacted.
         var retired: [Secret] = []
@@ -103,22 +101,22 @@ package final class CredentialStore: Sendable {
                 state.flightVersion = state.version
             }
             state.lastTicket += 1
-            state.waiters.append(Waiter(ticket: state.lastTicket, resume: resume))
+            state.waiters[state.lastTicket] = resume
             return .waiting(ticket: state.lastTicket, isLeader: decision == .lead)
         }
         if case .some(let credential) = flight { start(credential) }
         return result
     }
 
-    /// Starts a refresh that nobody waits for, if none is on its way.
-    package func refreshInBackground(_ cause: RefreshCause = .early) {
+    /// Starts a refresh that nobody waits for, if none is on its way. nil: of whatever version is current.
+    package func refreshInBackground(_ cause: RefreshCause? = nil) {
         guard refresher.canRefresh else { return }
         let now = monotonic()
         var flight: Credential??
         state.withLock { state in
             if case .refused = cause, state.credential == nil { return }
             let current = state.credential?.version ?? 0
-            guard state.gate.demand(cause, current: current, waiters: 0, at: now) == .lead else { return }
+            guard state.gate.demand(cause ?? .early(version: current), current: current, waiters: 0, at: now) == .lead else { return }
             flight = .some(state.credential)
             state.flightVersion = state.version
         }
@@ -127,27 +125,29 @@ package final class CredentialStore: Sendable {
 
     /// A waiter that no longer waits. Its `resume` is not called after this returns, unless it is being called now.
     package func withdraw(ticket: UInt64) {
-        state.withLock { state in state.waiters.removeAll { $0.ticket == ticket } }
+        state.withLock { state in _ = state.waiters.removeValue(forKey: ticket) }
     }
 
     /// Takes a token from outside a refresh: a login, a changed file. A new session begins when `isLogin`.
     package func install(_ new: NewCredential, isLogin: Bool) {
-        let released = state.withLock { state -> [Waiter] in
-            if let current = state.credential, !isLogin, current.token.matches(new.token) { return [] }
+        let released = state.withLock { state -> Waiters in
+            if let current = state.credential, !isLogin, current.token.matches(new.token) { return [:] }
             install(new, isLogin: isLogin || state.session.state != .authenticated, in: &state)
             state.gate.forgetFailures()
             // A refresh still on its way keeps its waiters: its end finds the newer version.
-            if case .refreshing = state.gate.state { return [] }
-            let waiters = state.waiters
-            state.waiters = []
-            return waiters
+            if case .refreshing = state.gate.state { return [:] }
+            return Self.takeWaiters(in: &state)
         }
-        for waiter in released { waiter.resume(.ready) }
+        Self.resume(released, .ready)
     }
 
     /// Ends the session of that revision, once: clears the token and draws a new revision (ledger AS10). nil: whichever is current.
-    package func logOut(expected: SessionRevision?) -> Bool {
-        let ended = state.withLock { state in endSession(expected, in: &state) }
+    /// With `tokenVersion` only while that version is the newest: what an older one was told says nothing about a renewed login.
+    package func logOut(expected: SessionRevision?, tokenVersion: UInt64? = nil) -> Bool {
+        let ended = state.withLock { state -> SessionRevision? in
+            if let tokenVersion, let current = state.credential, current.version > tokenVersion { return nil }
+            return endSession(expected, in: &state)
+        }
         guard let ended else { return false }
         report(settings.name, .sessionExpired(revision: ended))
         return true
@@ -162,14 +162,23 @@ package final class CredentialStore: Sendable {
     private func complete(_ result: RefreshResult, of flown: Credential?) {
         let now = monotonic()
         var events: [TokenEvent] = []
-        let (waiters, answer) = state.withLock { state -> ([Waiter], TokenAnswer) in
+        let (waiters, answer) = state.withLock { state -> (Waiters, TokenAnswer) in
             let answer = settle(result, of: flown, in: &state, at: now, events: &events)
-            let waiters = state.waiters
-            state.waiters = []
-            return (waiters, answer)
+            return (Self.takeWaiters(in: &state), answer)
         }
         for event in events { report(settings.name, event) }
-        for waiter in waiters { waiter.resume(answer) }
+        Self.resume(waiters, answer)
+    }
+
+    private static func takeWaiters(in state: inout State) -> Waiters {
+        let waiters = state.waiters
+        state.waiters = [:]
+        return waiters
+    }
+
+    /// In the order in which they came.
+    private static func resume(_ waiters: Waiters, _ answer: TokenAnswer) {
+        for (_, resume) in waiters.sorted(by: { $0.key < $1.key }) { resume(answer) }
     }
 
     private func settle(
@@ -185,9 +194,13 @@ package final class CredentialStore: Sendable {
         let version = current?.version ?? 0
         switch result {
         case .renewed(let new):
-            if new.token.isEmpty || current?.token.matches(new.token) == true {
+            if new.token.isEmpty {
                 state.gate.complete(.unchanged, current: version, at: now)
                 return .rejected
+            }
+            if let current, current.token.matches(new.token) {
+                state.gate.complete(.unchanged, current: version, at: now)
+                return prolong(current, by: new, in: &state) ? .ready : .rejected
             }
             state.gate.complete(.renewed, current: version, at: now)
             install(new, isLogin: state.session.state != .authenticated, in: &state)
@@ -220,6 +233,23 @@ package final class CredentialStore: Sendable {
             new, settings: settings, previous: isLogin ? nil : state.credential, version: state.version,
             revision: state.session.revision)
         Self.updateNeedles(in: &state)
+    }
+
+    /// The same token once more: what came with it counts all the same. It keeps its version, so whoever was refused with it does not
+    /// take it for a newer one. True when it lives longer than was known.
+    private func prolong(_ current: Credential, by new: NewCredential, in state: inout State) -> Bool {
+        let isLonger =
+            if let expiresAt = current.expiresAt, let later = new.expiresAt { later > expiresAt } else { false }
+        if isLonger || new.refreshToken.map({ current.refreshToken?.matches($0) != true }) == true {
+            var kept = new
+            kept.expiresAt = new.expiresAt ?? current.expiresAt
+            state.credential = Self.credential(
+                kept, settings: settings, previous: current, version: current.version, revision: current.revision)
+            if let spent = current.refreshToken, new.refreshToken != nil { state.retired.append(spent) }
+            state.retired.removeFirst(max(0, state.retired.count - Self.retiredMax))
+            Self.updateNeedles(in: &state)
+        }
+        return isLonger
     }
 
     private func endSession(_ expected: SessionRevision?, in state: inout State) -> SessionRevision? {
