@@ -18,7 +18,7 @@ private func renewed(_ token: String, refresh: String? = nil) -> RefreshResult {
     .renewed(NewCredential(token: Secret(token), refreshToken: refresh.map { Secret($0) }))
 }
 
-private func header(_ store: CredentialStore) -> String? { text(store.snapshot()?.headerValue) }
+private func header(_ store: CredentialStore) -> String? { text(store.snapshot()?.injectedValue) }
 
 @Suite("The credential store")
 struct CredentialStoreTests {
@@ -331,15 +331,6 @@ struct CredentialStoreTests {
         #expect(store.demand(.refused(version: 1), resume: { _ in }) == .waiting(ticket: 1, isLeader: true))
         #expect(store.demand(.refused(version: 1), resume: { _ in }) == .waiting(ticket: 2, isLeader: false))
         #expect(store.demand(.refused(version: 1), resume: { _ in }) == .answered(.failed))
-    }
-
-    @Test(
-        "the value of the header follows the format",
-        arguments: [
-            ("Bearer {token}", "Bearer abc"), (" {token}", "abc"), ("{token}", "abc"), ("a{token}b", "aabcb"), ("none", "none"),
-        ])
-    func format(_ format: String, _ expected: String) {
-        #expect(text(CredentialStore.headerValue(of: Secret("abc"), format: format)) == expected)
     }
 
     @Test("the needles hold every spelling of present and lately retired secrets")

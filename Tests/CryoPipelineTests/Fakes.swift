@@ -332,7 +332,7 @@ final class Bench {
         policy: PolicyPlan? = nil, basePath: String = "", clientKey: Secret? = nil,
         trustedProxies: [String] = [], tokens: (inout TokenSettings) -> Void = { _ in },
         upstream: (inout UpstreamSettings) -> Void = { _ in }, route: (inout RouteSettings) -> Void = { _ in },
-        audit auditing: (inout AuditSettings) -> Void = { _ in }
+        audit auditing: (inout AuditSettings) -> Void = { _ in }, others: [CredentialStore] = [], policies: [PolicyPlan] = []
     ) {
         scheduler = FakeScheduler(clock: clock)
         refresher = ScriptedRefresher(canRefresh: canRefresh)
@@ -347,9 +347,9 @@ final class Bench {
         var auditSettings = AuditSettings(file: "audit.jsonl")
         auditing(&auditSettings)
         plan = PipelinePlan(
-            routes: [routePlan], upstreams: [upstreamPlan], credentials: credentials.map { [$0] } ?? [], hosts: ["localhost"],
+            routes: [routePlan], upstreams: [upstreamPlan], credentials: (credentials.map { [$0] } ?? []) + others, hosts: ["localhost"],
             audit: auditSettings, auditSink: audit, limits: LimitSettings(), clientKey: clientKey,
-            trustedProxies: trustedProxies.compactMap { AddressBlock($0) })
+            trustedProxies: trustedProxies.compactMap { AddressBlock($0) }, policies: policies)
     }
 
     /// An exchange and the forwarder that remembers it hold each other; so does work nobody has run.

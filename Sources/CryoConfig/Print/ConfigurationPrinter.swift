@@ -16,7 +16,11 @@ package struct ConfigurationPrinter {
     private init(_ loaded: LoadedConfiguration) { self.loaded = loaded }
 
     private mutating func print(_ section: Section, _ node: YAMLNode?, indent: String) {
-        for key in section.keys { print(key, node?[key.name], indent: indent) }
+        let usesAnother = section.atMostOne.dropFirst().contains { node?[$0] != nil }
+        for key in section.keys {
+            if usesAnother, node?[key.name] == nil, section.onlyWithFirst.contains(key.name) { continue }
+            print(key, node?[key.name], indent: indent)
+        }
     }
 
     private mutating func print(_ key: CatalogueKey, _ node: YAMLNode?, indent: String) {

@@ -95,7 +95,7 @@ final class Composition: Sendable {
         return PipelinePlan(
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
             audit: configuration.audit, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
-            trustedProxies: configuration.listen.trustedProxies)
+            trustedProxies: configuration.listen.trustedProxies, policies: Array(policies.values))
     }
 
     /// Begins to watch the sources that may change by themselves.

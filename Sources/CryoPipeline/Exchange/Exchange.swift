@@ -50,6 +50,8 @@ package final class Exchange: RequestConsumer {
     var revision: SessionRevision?
     var baseFields = FieldSection()
     var baseFieldsCount = (bytes: 0, lines: 0)
+    /// The client's cookies without the one that carries the token; nil where no cookie does.
+    var clientCookies: [[UInt8]]?
     var requestID: [UInt8] = []
 
     // forward
@@ -128,7 +130,17 @@ package final class Exchange: RequestConsumer {
             if countVia(head.fields, pseudonym: environment.pseudonym) >= Self.passesMax {
                 return refuse(.loopDetected, status: 508, detail: "the request has passed this gateway before")
             }
-            begin(on: match.route, head)
+            choose(head, match)
+        }
+    }
+
+    private func choose(_ head: RequestHead, _ match: RouteMatch) {
+        switch OverrideRule(plan: plan).choose(head.fields, on: match.route) {
+        case .asConfigured: begin(on: match.route, head)
+        case .other(let route):
+            self.match = match.taking(route)
+            begin(on: route, head)
+        case .unknown(let detail): refuse(.overrideUnknown, status: 400, detail: detail)
         }
     }
 
@@ -139,6 +151,7 @@ package final class Exchange: RequestConsumer {
         let standing = tokenStanding(on: route, head)
         var rules = ExchangeRules()
         rules.injectsToken = route.credentials != nil && standing != .keptClientValue
+        rules.isAuthOptional = route.settings.auth == .optional
         rules.canRefresh = route.credentials?.canRefresh ?? false
         // The raw view is the upstream's answer whatever it is (ledger IC3).
         rules.hasPolicy = route.policy.map { $0.settings.view != .raw } ?? false

@@ -33,7 +33,7 @@ extension Exchange {
             || head.isMethod("TRACE")
     }
 
-    /// The origin-form target: base path, the client's path less the stripped prefix, the query untouched.
+    /// The origin-form target: base path, the client's path less the stripped prefix, the query untouched but for a token that goes there.
     private func target(_ head: RequestHead, _ match: RouteMatch) -> [UInt8] {
         var target: [UInt8] = []
         let path = head.fields.bytes[match.path]
@@ -47,10 +47,7 @@ extension Exchange {
         } else {
             target.append(contentsOf: path)
         }
-        if let query = match.query {
-            target.append(0x3F)
-            target.append(contentsOf: head.fields.bytes[query])
-        }
+        appendQuery(match.query.map { head.fields.bytes[$0] }, on: match.route, to: &target)
         return target
     }
 

@@ -40,17 +40,17 @@ package final class Credential: Sendable {
     /// Counts the versions of this token, from 1.
     package let version: UInt64
     package let revision: SessionRevision
-    /// The value of the injected header, made once per version.
-    package let headerValue: [UInt8]
+    /// What requests carry, made once per version: the value of a header, or a pair of a query or cookie.
+    package let injectedValue: [UInt8]
 
     package init(
-        token: Secret, refreshToken: Secret?, expiresAt: Int64?, version: UInt64, revision: SessionRevision, headerValue: [UInt8]
+        token: Secret, refreshToken: Secret?, expiresAt: Int64?, version: UInt64, revision: SessionRevision, injectedValue: [UInt8]
     ) {
         self.token = token
         self.refreshToken = refreshToken
         self.expiresAt = expiresAt
         self.version = version
         self.revision = revision
-        self.headerValue = headerValue
+        self.injectedValue = injectedValue
     }
 }

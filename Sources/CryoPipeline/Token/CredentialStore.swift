@@ -27,6 +27,9 @@ package enum TokenEvent: Sendable {
 
 package final class CredentialStore: Sendable {
     package let settings: TokenSettings
+    package let injection: Injection
+    /// `refresh.on_business_codes` as bytes.
+    let refreshBusinessCodes: Set<[UInt8]>
     private let refresher: any TokenRefresher
     private let report: @Sendable (String, TokenEvent) -> Void
     private let state: Mutex<State>
@@ -59,6 +62,8 @@ package final class CredentialStore: Sendable {
         monotonic: @escaping @Sendable () -> UInt64, report: @escaping @Sendable (String, TokenEvent) -> Void
     ) {
         self.settings = settings
+        injection = Injection(settings.inject)
+        refreshBusinessCodes = Set(settings.refresh.onBusinessCodes.map { Array($0.utf8) })
         self.refresher = refresher
         self.report = report
         self.monotonic = monotonic
@@ -68,7 +73,7 @@ package final class CredentialStore: Sendable {
             gate: RefreshGate(settings: settings.refresh))
         if let initial, !initial.token.isEmpty {
             initialState.version = 1
-            initialState.credential = Self.credential(initial, settings: settings, previous: nil, version: 1, revision: revision)
+            initialState.credential = Self.credential(initial, injection, previous: nil, version: 1, revision: revision)
         }
         Self.updateNeedles(in: &initialState)
         state = Mutex(initialState)
@@ -230,7 +235,7 @@ package final class CredentialStore: Sendable {
         retire(in: &state)
         state.version += 1
         state.credential = Self.credential(
-            new, settings: settings, previous: isLogin ? nil : state.credential, version: state.version,
+            new, injection, previous: isLogin ? nil : state.credential, version: state.version,
             revision: state.session.revision)
         Self.updateNeedles(in: &state)
     }
@@ -244,7 +249,7 @@ package final class CredentialStore: Sendable {
             var kept = new
             kept.expiresAt = new.expiresAt ?? current.expiresAt
             state.credential = Self.credential(
-                kept, settings: settings, previous: current, version: current.version, revision: current.revision)
+                kept, injection, previous: current, version: current.version, revision: current.revision)
             if let spent = current.refreshToken, new.refreshToken != nil { state.retired.append(spent) }
             state.retired.removeFirst(max(0, state.retired.count - Self.retiredMax))
             Self.updateNeedles(in: &state)
@@ -279,28 +284,10 @@ package final class CredentialStore: Sendable {
     }
 
     private static func credential(
-        _ new: NewCredential, settings: TokenSettings, previous: Credential?, version: UInt64, revision: SessionRevision
+        _ new: NewCredential, _ injection: Injection, previous: Credential?, version: UInt64, revision: SessionRevision
     ) -> Credential {
         Credential(
             token: new.token, refreshToken: new.refreshToken ?? previous?.refreshToken, expiresAt: new.expiresAt, version: version,
-            revision: revision, headerValue: headerValue(of: new.token, format: settings.inject.format))
-    }
-
-    /// Replaces `{token}` in the format; an empty prefix leaves no space in front (ledger HD4).
-    static func headerValue(of token: Secret, format: String) -> [UInt8] {
-        let format = Array(format.utf8)
-        let mark = Array("{token}".utf8)
-        var value: [UInt8] = []
-        var index = 0
-        while index < format.count {
-            if format[index...].starts(with: mark) {
-                token.withBytes { value.append(contentsOf: $0) }
-                index += mark.count
-            } else {
-                value.append(format[index])
-                index += 1
-            }
-        }
-        return Array(value.drop { $0 == 0x20 })
+            revision: revision, injectedValue: injection.value(of: new.token))
     }
 }

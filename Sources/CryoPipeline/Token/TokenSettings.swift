@@ -12,6 +12,8 @@ package struct TokenSettings: Sendable {
     package var refresh = RefreshSettings()
     /// The file that keeps a rotated pair across restarts; nil keeps it in memory only.
     package var storeFile: String?
+    /// The upstreams a request may take this token to by choosing it; empty: those of the routes that name it, or all if none does.
+    package var upstreams: [String] = []
 
     package init(name: String, source: TokenSource) {
         self.name = name
@@ -95,8 +97,11 @@ package struct TokenCall: Sendable {
 }
 
 package struct InjectSettings: Sendable {
-    package enum OnClientValue: String, Sendable, CaseIterable { case replace, keep }
-    package var header: String = "Authorization"
+    package enum Place: String, Sendable, CaseIterable { case header, query, cookie }
+    package enum OnClientValue: String, Sendable, CaseIterable { case replace, keep, reject }
+    package var place: Place = .header
+    /// Of the header, the query parameter or the cookie.
+    package var name: String = "Authorization"
     /// Exactly one `{token}`.
     package var format: String = "Bearer {token}"
     package var onClientValue: OnClientValue = .replace
