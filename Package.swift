@@ -50,6 +50,7 @@ let package = Package(
         module("CryoServer", ["CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
         module("CryoUpstream", ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl"]),
         module("CryoTokens", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync"]),
+        module("CryoHooks", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync", "CEpoll", "COpenSSL"]),
         module("CryoCoding", ["CCoding"]),
         module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
 
@@ -58,7 +59,8 @@ let package = Package(
         module(
             "CryoGateway",
             [
-                "CryoConfig", "CryoServer", "CryoUpstream", "CryoTokens", "CryoAudit", "CryoCoding", "CryoPipeline", "CryoHTTP", "CryoJSON",
+                "CryoConfig", "CryoServer", "CryoUpstream", "CryoTokens", "CryoHooks", "CryoAudit", "CryoCoding", "CryoPipeline",
+                "CryoHTTP", "CryoJSON",
                 "CryoIO", "CryoSync",
             ]),
         .executableTarget(
@@ -77,6 +79,7 @@ let package = Package(
         tests("CryoServerTests", ["CryoServer", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
         tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync", "CryoTestSupport"]),
         tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync"]),
+        tests("CryoHooksTests", ["CryoHooks", "CryoPipeline", "CryoIO", "CryoSync", "CryoTestSupport"]),
         tests("CryoAuditTests", ["CryoAudit", "CryoPipeline", "CryoIO", "CryoSync"]),
         tests("CryoCodingTests", ["CryoCoding", "CCoding"]),
         tests("CryoConfigTests", ["CryoConfig", "CryoPipeline", "CryoJSON"]),

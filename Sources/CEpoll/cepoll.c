@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "cepoll.h"
 #include <stdlib.h>
+#include <sys/syscall.h>
 
 int cryo_peer_uid(int fd, uint32_t *uid) {
     struct ucred credentials;
@@ -13,3 +14,11 @@ int cryo_peer_uid(int fd, uint32_t *uid) {
 int cryo_accept(int fd) { return accept4(fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC); }
 
 int cryo_open_temporary(char *path_template) { return mkostemp(path_template, O_CLOEXEC); }
+
+int cryo_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
+int cryo_spawn_close_from(posix_spawn_file_actions_t *actions, int first) {
+    return posix_spawn_file_actions_addclosefrom_np(actions, first);
+}
+
+int cryo_process_descriptor(int pid) { return (int)syscall(SYS_pidfd_open, pid, 0); }

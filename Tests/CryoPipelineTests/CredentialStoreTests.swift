@@ -301,6 +301,23 @@ struct CredentialStoreTests {
         #expect(store.snapshot()?.refreshToken == nil)
     }
 
+    @Test("a source that can only renew a login is not asked after a logout, until there is another login", arguments: [true, false])
+    func afterLogout(_ canIssue: Bool) {
+        let refresher = ScriptedRefresher(canIssue: canIssue)
+        defer { refresher.abandon() }
+        let store = store(refresher, initial: nil)
+        #expect(store.demand(.unusable(version: 0), resume: { _ in }) == .waiting(ticket: 1, isLeader: true))
+        refresher.end(renewed("token-one"))
+        #expect(store.logOut(expected: nil))
+        store.refreshInBackground()
+        #expect(refresher.calls == (canIssue ? 2 : 1))
+        let demand = store.demand(.unusable(version: 0), resume: { _ in })
+        #expect(demand == (canIssue ? .waiting(ticket: 2, isLeader: false) : .answered(.rejected)))
+        refresher.end(.failed(detail: "down"))
+        store.install(NewCredential(token: Secret("token-login")), isLogin: true)
+        #expect(store.demand(.unusable(version: 3), resume: { _ in }) != .answered(.rejected))
+    }
+
     @Test("a source that can't make tokens is never asked")
     func fixed() {
         let refresher = ScriptedRefresher(canRefresh: false)

@@ -46,6 +46,9 @@ func imports(of file: SourceFile) -> Set<String> {
         "CryoIO": ["CEpoll", "COpenSSL", "Dispatch", "Glibc", "CryoSync"],
         "CryoServer": ["CryoPipeline", "CryoHTTP", "CryoIO", "CEpoll", "Dispatch", "Glibc", "CryoSync"],
         "CryoUpstream": ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl", "CEpoll", "Dispatch", "Glibc", "CryoSync"],
+        "CryoHooks": [
+            "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "Dispatch", "Glibc", "CryoSync",
+        ],
         "CryoAudit": ["CryoPipeline", "CryoJSON", "CryoIO", "CEpoll", "Dispatch", "Glibc", "CryoSync"],
     ]
 

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -24,6 +25,12 @@ int cryo_accept(int fd);
 int cryo_open_temporary(char *path_template);
 /// The user at the other end of a UNIX socket, as it was when it connected; not inline for the same reason.
 int cryo_peer_uid(int fd, uint32_t *uid);
+/// pipe2 with close-on-exec; not inline for the same reason.
+int cryo_pipe(int ends[2]);
+/// The started process has no descriptor from `first` on; not inline for the same reason.
+int cryo_spawn_close_from(posix_spawn_file_actions_t *actions, int first);
+/// A descriptor that is readable once the process has ended; -1 on kernels without pidfd_open.
+int cryo_process_descriptor(int pid);
 static inline int cryo_open(const char *path, int flags, unsigned mode) { return open(path, flags | O_CLOEXEC, mode); }
 static inline int cryo_set_nonblocking(int fd) {
     int flags = fcntl(fd, F_GETFL);

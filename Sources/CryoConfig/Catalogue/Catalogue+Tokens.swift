@@ -126,5 +126,6 @@ extension Catalogue {
                 "upstreams", .list(.text(.name)), standard: "[]", example: "[api]",
                 "where requests may take it by CryoNet-Token; empty: the upstreams of the routes that name it, or all if none does"),
             CatalogueKey("store", .section(store), "where a rotated pair is kept; absent: in memory only"),
+            hooks,
         ], exactlyOne: ["static", "env", "file", "oauth2", "login"], notYet: ["exec"])
 }

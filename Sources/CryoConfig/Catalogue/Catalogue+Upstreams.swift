@@ -102,5 +102,6 @@ extension Catalogue {
             "bodies up to this size are judged"),
         CatalogueKey("failure", .section(failure), "what a business failure becomes"),
         CatalogueKey("error_body", .section(errorBody), "what the bodies of non-2xx answers tell"),
+        hooks,
     ])
 }

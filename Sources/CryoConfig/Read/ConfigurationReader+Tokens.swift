@@ -22,6 +22,7 @@ extension ConfigurationReader {
         settings.initialRefreshToken = initialRefreshToken
         settings.inject = inject(node["inject"])
         settings.upstreams = texts(node["upstreams"])
+        settings.hooks = hooks(node["hooks"], at: "\(path).hooks")
         settings.refresh = refresh(node["refresh"])
         settings.storeFile = node["store"]?["file"]?.text
         return settings

@@ -78,6 +78,7 @@ extension ConfigurationReader {
             assign(entry.value, to: &settings.codes[entry.key, default: settings.failureStatus])
         }
         settings.sessionExpiredCodes = texts(failure?["session_expired"])
+        settings.hooks = hooks(node["hooks"], at: "policies.\(name).hooks")
         return settings
     }
 

@@ -1,12 +1,13 @@
 // How a token's settings become a credential store with its source behind it.
 // Domain: cold
 
+import CryoHooks
 import CryoIO
 import CryoPipeline
 import CryoTokens
 
 extension Composition {
-    static func token(_ settings: TokenSettings, replacing old: TokenPart?, log: Log) throws(GatewayError) -> TokenPart {
+    static func token(_ settings: TokenSettings, replacing old: TokenPart?, hooks: Hooks, log: Log) throws(GatewayError) -> TokenPart {
         let fingerprint = fingerprint(of: settings)
         if let old, old.fingerprint == fingerprint { return old }
         let name = settings.name
@@ -15,7 +16,11 @@ extension Composition {
         case .success(let source):
             let store = CredentialStore(
                 settings: settings, refresher: source.refresher, initial: source.initial,
-                monotonic: { Clock.monotonicNanoseconds() }, report: { name, event in report(name, event, log) })
+                monotonic: { Clock.monotonicNanoseconds() },
+                report: { name, event in
+                    report(name, event, log)
+                    if case .sessionExpired(let revision) = event { hooks.sessionExpired(token: name, revision: revision) }
+                })
             return TokenPart(store: store, watcher: watcher(of: settings, store, log), fingerprint: fingerprint)
         }
     }
@@ -27,6 +32,9 @@ extension Composition {
 
     /// Everything a token is made of as one text; literal secrets by their hash. Tells whether a reload keeps the login.
     private static func fingerprint(of settings: TokenSettings) -> String {
+        var settings = settings
+        // Who is told of a token is no part of it.
+        settings.hooks = []
         var text = String(describing: settings)
         func add(_ reference: SecretReference?) {
             if case .literal(let secret) = reference { text += " \(secret.fingerprint)" }

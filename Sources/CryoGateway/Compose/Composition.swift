@@ -3,6 +3,7 @@
 
 import CryoAudit
 import CryoConfig
+import CryoHooks
 import CryoIO
 import CryoPipeline
 import CryoServer
@@ -15,6 +16,9 @@ final class Composition: Sendable {
     /// Whom the listener lets in.
     let admission: Admission
     private let tokens: [String: TokenPart]
+    /// One for all compositions of a gateway, so that a token that lives on tells the newest hooks.
+    let hooks: Hooks
+    private let hookTable: [HookOwner: [HookQueue]]
 
     /// A token's store and the source behind it.
     struct TokenPart: Sendable {
@@ -27,13 +31,15 @@ final class Composition: Sendable {
     init(_ configuration: GatewayConfiguration, replacing old: Composition?, log: Log) throws(GatewayError) {
         self.configuration = configuration
         admission = try Self.admission(configuration.listen)
+        hooks = old?.hooks ?? Hooks(unixMicroseconds: { Clock.unixMicroseconds() })
+        hookTable = try Self.hookTable(configuration, replacing: old?.hookTable ?? [:], log: log)
         var tokens: [String: TokenPart] = [:]
         for settings in configuration.tokens {
-            tokens[settings.name] = try Self.token(settings, replacing: old?.tokens[settings.name], log: log)
+            tokens[settings.name] = try Self.token(settings, replacing: old?.tokens[settings.name], hooks: hooks, log: log)
         }
         self.tokens = tokens
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
-        plan = try Self.plan(configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log))
+        plan = try Self.plan(configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log), hooks: hooks)
     }
 
     /// Reads the certificate files anew each time: on HUP they may hold new ones.
@@ -74,7 +80,7 @@ final class Composition: Sendable {
     }
 
     private static func plan(
-        _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?
+        _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?, hooks: Hooks
     ) throws(GatewayError) -> PipelinePlan {
         let upstreams = configuration.upstreams.map { UpstreamPlan($0) }
         var policies: [String: PolicyPlan] = [:]
@@ -95,11 +101,13 @@ final class Composition: Sendable {
         return PipelinePlan(
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
             audit: configuration.audit, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
-            trustedProxies: configuration.listen.trustedProxies, policies: Array(policies.values))
+            trustedProxies: configuration.listen.trustedProxies, policies: Array(policies.values),
+            hooks: hooks)
     }
 
-    /// Begins to watch the sources that may change by themselves.
+    /// Begins to watch the sources that may change by themselves, and tells its hooks from now on.
     func watchSources() {
+        hooks.use(hookTable)
         for part in tokens.values { part.watcher?.start() }
     }
 
@@ -109,9 +117,13 @@ final class Composition: Sendable {
         if let audit, new.audit !== audit { audit.close() }
     }
 
+    /// How long the end waits for hooks that have not been told yet.
+    private static let hooksCloseMilliseconds = 2_000
+
     /// Ends everything; what the audit holds is written.
     func close() {
         for part in tokens.values { part.watcher?.stop() }
+        hooks.close(within: Self.hooksCloseMilliseconds)
         audit?.close()
     }
 }

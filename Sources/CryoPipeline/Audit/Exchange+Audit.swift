@@ -162,9 +162,9 @@ extension Exchange {
     }
 }
 
-enum RFC3339 {
+package enum RFC3339 {
     /// `2026-11-30T07:00:00.123456Z`
-    static func text(unixMicroseconds: Int64) -> [UInt8] {
+    package static func text(unixMicroseconds: Int64) -> [UInt8] {
         let micros = UInt64(max(0, unixMicroseconds))
         let seconds = micros / 1_000_000
         let day = Int64(seconds / 86_400)

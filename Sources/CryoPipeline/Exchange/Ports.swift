@@ -173,7 +173,14 @@ package enum DecodedContent: Sendable {
 package protocol TokenRefresher: Sendable {
     /// False for sources that can't produce another token (a literal).
     var canRefresh: Bool { get }
+    /// True when it can make a token without the credential of an earlier one: a first login, client credentials, a file. Then
+    /// a refused refresh has already been followed by that, and asking again after a logout begins a new session.
+    var canIssue: Bool { get }
     func refresh(_ current: Credential?, completion: @escaping @Sendable (RefreshResult) -> Void)
+}
+
+extension TokenRefresher {
+    package var canIssue: Bool { canRefresh }
 }
 
 /// Takes finished audit lines. Called on workers; copies the bytes and returns at once.

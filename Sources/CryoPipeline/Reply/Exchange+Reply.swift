@@ -15,6 +15,7 @@ extension Exchange {
             mark(&fields, kind: FailureTable.row(reason).kind, reason)
             failure = Failure(upstreamStatus: response.status, reason: reason, language: .english)
             failure?.revision = revision
+            tellHooksOfPassedFailure()
         }
         sendHead(response.status, fields, responseFraming)
         let wasPaused = isHeldPaused
@@ -146,6 +147,7 @@ extension Exchange {
         }
         var body = FailureBody.render(failure, facts: facts, held: shown, scanner: environment.scanner)
         plan.redactor.scrub(&body)
+        tellHooks(failure, body: body)
         sendHead(failure.status, fields, .length(UInt64(body.count)))
         bytesSent = UInt64(body.count)
         _ = body.withUnsafeBytes { context.sink.sendBody($0) }
@@ -202,7 +204,9 @@ extension Exchange {
         // Only what is final ends the session: a code that asked for a refresh which may still succeed later does not. Compare-and-set:
         // of many failures of one login only one ends it, and none ends a newer one, or outlives a newer token (ledger AS2, AS6).
         if endsSession, failure.reason == .businessRejected, let store = route?.credentials, store.canRefresh, let revision {
-            _ = store.logOut(expected: revision, tokenVersion: credential?.version)
+            if store.logOut(expected: revision, tokenVersion: credential?.version) {
+                plan.hooks?.sessionExpired(policy: policy.settings.name, token: store.settings.name, revision: revision)
+            }
         }
     }
 

@@ -115,6 +115,7 @@ package final class PipelinePlan: Sendable {
     package let upstreams: [UpstreamPlan]
     package let credentials: [CredentialStore]
     let policies: [PolicyPlan]
+    let hooks: (any HookSink)?
     /// Where each of `credentials` may be taken by a request that chooses it, as origins; nil: anywhere.
     private let tokenOrigins: [Set<String>?]
     package let redactor: Redactor
@@ -129,7 +130,7 @@ package final class PipelinePlan: Sendable {
     package init(
         routes: [RoutePlan], upstreams: [UpstreamPlan], credentials: [CredentialStore], hosts: [String], audit: AuditSettings?,
         auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
-        trustedProxies: [AddressBlock] = [], policies: [PolicyPlan] = []
+        trustedProxies: [AddressBlock] = [], policies: [PolicyPlan] = [], hooks: (any HookSink)? = nil
     ) {
         // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
         self.routes = routes.enumerated().sorted { one, other in
@@ -141,6 +142,7 @@ package final class PipelinePlan: Sendable {
         self.upstreams = upstreams
         self.credentials = credentials
         self.policies = policies
+        self.hooks = hooks
         tokenOrigins = credentials.map { Self.origins(of: $0, routes: routes, upstreams: upstreams) }
         self.hosts = hosts.map { Array($0.lowercased().utf8) }
         self.audit = audit

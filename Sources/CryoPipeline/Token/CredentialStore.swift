@@ -43,6 +43,8 @@ package final class CredentialStore: Sendable {
         /// `version` when the present flight began; logging in and out count too.
         var flightVersion: UInt64 = 0
         var session: Session
+        /// A session has ended and no other has begun.
+        var hasEnded = false
         var gate: RefreshGate
         /// By ticket, so that one of thousands can leave without a search.
         var waiters: Waiters = [:]
@@ -80,6 +82,7 @@ package final class CredentialStore: Sendable {
     }
 
     package var canRefresh: Bool { refresher.canRefresh }
+    package var canIssue: Bool { refresher.canIssue }
 
     /// The present credential: token, version and revision as one snapshot (ledger B-C6).
     package func snapshot() -> Credential? { state.withLock { $0.credential } }
@@ -97,8 +100,7 @@ package final class CredentialStore: Sendable {
         var flight: Credential??
         let result: TokenDemand = state.withLock { state in
             let current = state.credential?.version ?? 0
-            // The login of a refused token has ended: there is nothing newer for its requests.
-            if case .refused = cause, state.credential == nil { return .answered(.rejected) }
+            if needsLogin(state, cause) { return .answered(.rejected) }
             let decision = state.gate.demand(cause, current: current, waiters: state.waiters.count, at: now)
             guard decision == .lead || decision == .join else { return .answered(decision) }
             if decision == .lead {
@@ -113,13 +115,21 @@ package final class CredentialStore: Sendable {
         return result
     }
 
+    /// True when no refresh can help: the login of a refused token has ended, so there is nothing newer for its requests; or one has
+    /// ended, and the source can only renew a login, not begin one.
+    private func needsLogin(_ state: State, _ cause: RefreshCause?) -> Bool {
+        guard state.credential == nil else { return false }
+        if case .refused = cause { return true }
+        return state.hasEnded && !refresher.canIssue
+    }
+
     /// Starts a refresh that nobody waits for, if none is on its way. nil: of whatever version is current.
     package func refreshInBackground(_ cause: RefreshCause? = nil) {
         guard refresher.canRefresh else { return }
         let now = monotonic()
         var flight: Credential??
         state.withLock { state in
-            if case .refused = cause, state.credential == nil { return }
+            if needsLogin(state, cause) { return }
             let current = state.credential?.version ?? 0
             guard state.gate.demand(cause ?? .early(version: current), current: current, waiters: 0, at: now) == .lead else { return }
             flight = .some(state.credential)
@@ -232,6 +242,7 @@ package final class CredentialStore: Sendable {
 
     private func install(_ new: NewCredential, isLogin: Bool, in state: inout State) {
         if isLogin { state.session.markAuthenticated(.random()) }
+        state.hasEnded = false
         retire(in: &state)
         state.version += 1
         state.credential = Self.credential(
@@ -262,6 +273,7 @@ package final class CredentialStore: Sendable {
         guard state.session.beginLogoutIfCurrent(expected) else { return nil }
         retire(in: &state)
         state.credential = nil
+        state.hasEnded = true
         state.version += 1
         state.session.markLoggedOut(.random())
         return revision

@@ -14,6 +14,7 @@ package struct TokenSettings: Sendable {
     package var storeFile: String?
     /// The upstreams a request may take this token to by choosing it; empty: those of the routes that name it, or all if none does.
     package var upstreams: [String] = []
+    package var hooks: [HookSettings] = []
 
     package init(name: String, source: TokenSource) {
         self.name = name
