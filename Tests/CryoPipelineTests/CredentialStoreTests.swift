@@ -222,11 +222,13 @@ struct CredentialStoreTests {
     func unusableMeanwhile() {
         let refresher = ScriptedRefresher()
         defer { refresher.abandon() }
-        let store = store(refresher, initial: nil)
+        let clock = ManualClock()
+        let store = store(refresher, clock: clock, initial: nil)
         _ = store.demand(.unusable(version: 0), resume: { _ in })
         refresher.end(renewed("token-two"))
         #expect(store.demand(.unusable(version: 0), resume: { _ in }) == .answered(.alreadyNewer))
         #expect(refresher.versions == [nil])
+        clock.advance(milliseconds: 1_000)
         #expect(store.demand(.unusable(version: 1), resume: { _ in }) == .waiting(ticket: 2, isLeader: true))
         #expect(refresher.versions == [nil, 1])
     }

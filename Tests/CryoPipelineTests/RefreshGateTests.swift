@@ -111,17 +111,33 @@ struct RefreshGateTests {
     func uncounted() {
         var gate = gate { $0.perWindowMax = 1 }
         for version in 1...4 as ClosedRange<UInt64> {
-            #expect(
-                gate.demand(version % 2 == 0 ? .early(version: version) : .unusable(version: version), current: version, waiters: 0, at: 0)
-                    == .lead)
-            gate.complete(.renewed, current: version, at: 0)
+            let cause: RefreshCause = version % 2 == 0 ? .early(version: version) : .unusable(version: version)
+            #expect(gate.demand(cause, current: version, waiters: 0, at: version * second) == .lead)
+            gate.complete(.renewed, current: version, at: version * second)
         }
-        #expect(gate.demand(.refused(version: 5), current: 5, waiters: 0, at: 0) == .lead)
-        gate.complete(.failed, current: 5, at: 0)
-        #expect(gate.demand(.refused(version: 5), current: 5, waiters: 0, at: second) == .lead)
-        gate.complete(.renewed, current: 5, at: second)
-        #expect(gate.demand(.refused(version: 6), current: 6, waiters: 0, at: second) == .windowExceeded)
-        #expect(gate.demand(.unusable(version: 6), current: 6, waiters: 0, at: second) == .lead)
+        #expect(gate.demand(.refused(version: 5), current: 5, waiters: 0, at: 5 * second) == .lead)
+        gate.complete(.failed, current: 5, at: 5 * second)
+        #expect(gate.demand(.refused(version: 5), current: 5, waiters: 0, at: 6 * second) == .lead)
+        gate.complete(.renewed, current: 5, at: 6 * second)
+        #expect(gate.demand(.refused(version: 6), current: 6, waiters: 0, at: 7 * second) == .windowExceeded)
+        #expect(gate.demand(.unusable(version: 6), current: 6, waiters: 0, at: 7 * second) == .lead)
+    }
+
+    @Test("a token that had expired when it came is a bad answer: the next try comes after a second, unless a token comes from elsewhere")
+    func expiredOnArrival() {
+        var gate = gate()
+        #expect(gate.demand(.unusable(version: 1), current: 1, waiters: 0, at: 0) == .lead)
+        gate.complete(.renewed, current: 1, at: 0)
+        #expect(gate.demand(.unusable(version: 2), current: 2, waiters: 0, at: second - 1) == .failed)
+        #expect(gate.demand(.refused(version: 2), current: 2, waiters: 0, at: second - 1) == .lead)
+        gate.complete(.renewed, current: 2, at: second)
+        #expect(gate.demand(.unusable(version: 3), current: 3, waiters: 0, at: 2 * second - 1) == .failed)
+        #expect(gate.demand(.unusable(version: 0), current: 0, waiters: 0, at: 2 * second - 1) == .lead)
+        gate.complete(.renewed, current: 0, at: 2 * second)
+        #expect(gate.demand(.unusable(version: 4), current: 4, waiters: 0, at: 3 * second) == .lead)
+        gate.complete(.renewed, current: 4, at: 3 * second)
+        gate.forgetFailures()
+        #expect(gate.demand(.unusable(version: 5), current: 5, waiters: 0, at: 3 * second) == .lead)
     }
 
     @Test("a token from elsewhere ends hopelessness and back-off")

@@ -62,6 +62,8 @@ package struct RefreshGate: Sendable {
     /// How long a flight may take before nobody joins it any more.
     private let flightNanoseconds: UInt64
     private var isCountedFlight = false
+    /// When the last refresh brought a token; nil once another came from elsewhere.
+    private var renewedAt: UInt64?
 
     package init(settings: RefreshSettings) {
         window = RefreshWindow(limit: settings.perWindowMax, seconds: settings.windowSeconds)
@@ -84,6 +86,8 @@ package struct RefreshGate: Sendable {
         }
         if hopelessVersion == current, nanoseconds < hopelessUntil { return .rejected }
         if nanoseconds < backoffUntil { return .failed }
+        // A token that has expired before it is a second old is a bad answer: an endpoint that gives no better is not asked for each request.
+        if case .unusable(version: 1...) = cause, let renewedAt, nanoseconds < renewedAt &+ Self.backoffMinNanoseconds { return .failed }
         if case .refused = cause {
             if window.isExceeded(at: nanoseconds) { return .windowExceeded }
             isCountedFlight = true
@@ -102,6 +106,7 @@ package struct RefreshGate: Sendable {
             hopelessVersion = nil
             failuresInARow = 0
             backoffUntil = 0
+            renewedAt = nanoseconds
             if isCountedFlight { window.count(at: nanoseconds) }
         case .unchanged, .rejected:
             hopelessVersion = current
@@ -122,5 +127,6 @@ package struct RefreshGate: Sendable {
         hopelessVersion = nil
         failuresInARow = 0
         backoffUntil = 0
+        renewedAt = nil
     }
 }
