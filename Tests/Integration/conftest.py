@@ -62,8 +62,11 @@ def endpoint(upstream):
 
 
 @pytest.fixture
-def gateway(tmp_path):
-    """Starts gateways: `gateway(config, endpoint=…, env=…, secrets=…)`; checks each one at the end."""
+def gateway(tmp_path, request):
+    """Starts gateways: `gateway(config, endpoint=…, env=…, secrets=…)`; checks each one at the end.
+
+    A file about what goes wrong lists in `EXPECTED_LOG` the patterns of the lines that the log may have in all its tests.
+    """
     made = []
 
     def make(config, endpoint=None, env=None, secrets=(), **options):
@@ -79,6 +82,7 @@ def gateway(tmp_path):
     for item in made:
         if item.endpoint:
             item.secrets |= set(item.endpoint.tokens)
+        item.expected_errors = item.expected_errors + getattr(request.module, "EXPECTED_LOG", [])
         try:
             item.finish()
         except AssertionError as error:
