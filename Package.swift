@@ -51,6 +51,7 @@ let package = Package(
         module("CryoServer", ["CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
         module("CryoUpstream", ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl"]),
         module("CryoTokens", ["CHiredis", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "CryoSync"]),
+        module("CryoHooks", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync", "CEpoll", "COpenSSL"]),
         module("CryoCoding", ["CCoding"]),
         module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
         module("CryoAdmin", ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoIO", "CryoSync"]),
@@ -60,7 +61,8 @@ let package = Package(
         module(
             "CryoGateway",
             [
-                "CryoConfig", "CryoServer", "CryoUpstream", "CryoTokens", "CryoAudit", "CryoAdmin", "CryoCoding", "CryoPipeline",
+                "CryoConfig", "CryoServer", "CryoUpstream", "CryoTokens", "CryoHooks", "CryoAudit", "CryoAdmin", "CryoCoding",
+                "CryoPipeline",
                 "CryoHTTP", "CryoJSON",
                 "CryoIO", "CryoSync",
             ]),
@@ -82,6 +84,7 @@ let package = Package(
         tests("CryoServerTests", ["CryoServer", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
         tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync", "CryoTestSupport"]),
         tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "CryoSync"]),
+        tests("CryoHooksTests", ["CryoHooks", "CryoPipeline", "CryoIO", "CryoSync", "CryoTestSupport"]),
         tests("CryoAuditTests", ["CryoAudit", "CryoPipeline", "CryoIO", "CryoSync"]),
         tests("CryoAdminTests", ["CryoAdmin", "CryoPipeline", "CryoHTTP", "CryoSync"]),
         tests("CryoCodingTests", ["CryoCoding", "CCoding"]),

@@ -197,6 +197,15 @@ private let manyPaths = (1...65).map { "p\($0)" }.joined(separator: ", ")
             "tokens", "{ t: { env: { name: A }, inject: { format: Bearer } } }",
             "1:52: tokens.t.inject.format: must contain {token} exactly once, as in \"Bearer {token}\""),
         Case(
+            "tokens", "{ t: { env: { name: A }, inject: { header: X-A, query: k, cookie: c } } }",
+            "1:57: tokens.t.inject: query and header exclude each other", "1:67: tokens.t.inject: cookie and header exclude each other"),
+        Case(
+            "tokens", "{ t: { env: { name: A }, inject: { query: a=b } } }",
+            "1:51: tokens.t.inject.query: a parameter's name is letters, digits, \"-\", \".\", \"_\" and \"~\""),
+        Case(
+            "tokens", "{ t: { env: { name: A }, upstreams: [apo] } }",
+            "1:46: tokens.t.upstreams[0]: there is no upstream \"apo\", did you mean \"api\""),
+        Case(
             "tokens", "{ t: { env: { name: A }, refresh: { on_status: [403] } } }",
             "1:57: tokens.t.refresh.on_status: 403 never refreshes: the token was understood"),
         Case(

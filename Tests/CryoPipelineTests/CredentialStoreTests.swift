@@ -18,7 +18,7 @@ private func renewed(_ token: String, refresh: String? = nil) -> RefreshResult {
     .renewed(NewCredential(token: Secret(token), refreshToken: refresh.map { Secret($0) }))
 }
 
-private func header(_ store: CredentialStore) -> String? { text(store.snapshot()?.headerValue) }
+private func header(_ store: CredentialStore) -> String? { text(store.snapshot()?.injectedValue) }
 
 @Suite("The credential store")
 struct CredentialStoreTests {
@@ -111,7 +111,7 @@ struct CredentialStoreTests {
     func logoutOfAnUnknownToken() {
         let refresher = ScriptedRefresher()
         let store = store(refresher, initial: nil)
-        _ = store.demand(.unusable, resume: { _ in })
+        _ = store.demand(.unusable(version: 0), resume: { _ in })
         store.install(NewCredential(token: Secret("token-login")), isLogin: true)
         #expect(store.logOut(expected: nil))
         refresher.end(renewed("token-late"))
@@ -157,7 +157,7 @@ struct CredentialStoreTests {
         #expect(unset.snapshot() == nil)
         #expect(unset.session().state == .unauthenticated)
         let answers = Answers()
-        _ = unset.demand(.unusable, resume: { answers.add($0) })
+        _ = unset.demand(.unusable(version: 0), resume: { answers.add($0) })
         refresher.end(renewed(""))
         #expect(answers.all == [.rejected])
         #expect(unset.snapshot() == nil)
@@ -222,11 +222,71 @@ struct CredentialStoreTests {
     func unusableMeanwhile() {
         let refresher = ScriptedRefresher()
         defer { refresher.abandon() }
-        let store = store(refresher, initial: nil)
-        _ = store.demand(.unusable, resume: { _ in })
+        let clock = ManualClock()
+        let store = store(refresher, clock: clock, initial: nil)
+        _ = store.demand(.unusable(version: 0), resume: { _ in })
         refresher.end(renewed("token-two"))
-        #expect(store.demand(.unusable, resume: { _ in }) != .answered(.failed))
+        #expect(store.demand(.unusable(version: 0), resume: { _ in }) == .answered(.alreadyNewer))
+        #expect(refresher.versions == [nil])
+        clock.advance(milliseconds: 1_000)
+        #expect(store.demand(.unusable(version: 1), resume: { _ in }) == .waiting(ticket: 2, isLeader: true))
         #expect(refresher.versions == [nil, 1])
+    }
+
+    @Test("an early refresh asked for by a stale snapshot is not started")
+    func earlyMeanwhile() {
+        let refresher = ScriptedRefresher()
+        defer { refresher.abandon() }
+        let store = store(refresher)
+        store.refreshInBackground(.early(version: 1))
+        refresher.end(renewed("token-two"))
+        store.refreshInBackground(.early(version: 1))
+        #expect(refresher.calls == 1)
+        store.refreshInBackground()
+        #expect(refresher.calls == 2)
+    }
+
+    @Test("the same token with a later end keeps its version: the expired may use it, the refused may not")
+    func prolonged() {
+        let refresher = ScriptedRefresher()
+        let store = store(
+            refresher, initial: NewCredential(token: Secret("token-one"), refreshToken: Secret("refresh-one"), expiresAt: 100))
+        let answers = Answers()
+        _ = store.demand(.unusable(version: 1), resume: { answers.add($0) })
+        refresher.end(.renewed(NewCredential(token: Secret("token-one"), refreshToken: Secret("refresh-two"), expiresAt: 200)))
+        #expect(answers.all == [.ready])
+        #expect(store.snapshot()?.version == 1 && store.snapshot()?.expiresAt == 200)
+        #expect(store.snapshot()?.refreshToken?.matches(Secret("refresh-two")) == true)
+        #expect(store.needles().contains(Array("refresh-one".utf8)) && store.needles().contains(Array("refresh-two".utf8)))
+        #expect(store.demand(.refused(version: 1), resume: { _ in }) == .answered(.rejected))
+    }
+
+    @Test("a thousand waiters in between leave, and those who stay are told in the order they came")
+    func manyLeave() {
+        let refresher = ScriptedRefresher()
+        let store = store(refresher)
+        let told = Mutex<[Int]>([])
+        var tickets: [UInt64] = []
+        for number in 0..<1_000 {
+            guard case .waiting(let ticket, _) = store.demand(.refused(version: 1), resume: { _ in told.withLock { $0.append(number) } })
+            else { continue }
+            tickets.append(ticket)
+        }
+        for ticket in tickets where ticket % 10 != 0 { store.withdraw(ticket: ticket) }
+        refresher.end(renewed("token-two"))
+        #expect(tickets.count == 1_000 && told.withLock { $0 } == (0..<1_000).filter { $0 % 10 == 9 })
+    }
+
+    @Test("a failure of an older token does not end the session that a refresh has saved")
+    func olderVersionEndsNothing() {
+        let refresher = ScriptedRefresher()
+        let store = store(refresher)
+        let revision = store.session().revision
+        _ = store.demand(.refused(version: 1), resume: { _ in })
+        refresher.end(renewed("token-two"))
+        #expect(!store.logOut(expected: revision, tokenVersion: 1))
+        #expect(store.session().state == .authenticated)
+        #expect(store.logOut(expected: revision, tokenVersion: 2))
     }
 
     @Test("a refresh token that is not renewed is kept; a login forgets it")
@@ -241,6 +301,23 @@ struct CredentialStoreTests {
         #expect(store.snapshot()?.refreshToken?.matches(Secret("refresh-two")) == true)
         store.install(NewCredential(token: Secret("token-other")), isLogin: true)
         #expect(store.snapshot()?.refreshToken == nil)
+    }
+
+    @Test("a source that can only renew a login is not asked after a logout, until there is another login", arguments: [true, false])
+    func afterLogout(_ canIssue: Bool) {
+        let refresher = ScriptedRefresher(canIssue: canIssue)
+        defer { refresher.abandon() }
+        let store = store(refresher, initial: nil)
+        #expect(store.demand(.unusable(version: 0), resume: { _ in }) == .waiting(ticket: 1, isLeader: true))
+        refresher.end(renewed("token-one"))
+        #expect(store.logOut(expected: nil))
+        store.refreshInBackground()
+        #expect(refresher.calls == (canIssue ? 2 : 1))
+        let demand = store.demand(.unusable(version: 0), resume: { _ in })
+        #expect(demand == (canIssue ? .waiting(ticket: 2, isLeader: false) : .answered(.rejected)))
+        refresher.end(.failed(detail: "down"))
+        store.install(NewCredential(token: Secret("token-login")), isLogin: true)
+        #expect(store.demand(.unusable(version: 3), resume: { _ in }) != .answered(.rejected))
     }
 
     @Test("a source that can't make tokens is never asked")
@@ -273,15 +350,6 @@ struct CredentialStoreTests {
         #expect(store.demand(.refused(version: 1), resume: { _ in }) == .waiting(ticket: 1, isLeader: true))
         #expect(store.demand(.refused(version: 1), resume: { _ in }) == .waiting(ticket: 2, isLeader: false))
         #expect(store.demand(.refused(version: 1), resume: { _ in }) == .answered(.failed))
-    }
-
-    @Test(
-        "the value of the header follows the format",
-        arguments: [
-            ("Bearer {token}", "Bearer abc"), (" {token}", "abc"), ("{token}", "abc"), ("a{token}b", "aabcb"), ("none", "none"),
-        ])
-    func format(_ format: String, _ expected: String) {
-        #expect(text(CredentialStore.headerValue(of: Secret("abc"), format: format)) == expected)
     }
 
     @Test("the needles hold every spelling of present and lately retired secrets")

@@ -7,7 +7,7 @@ import Testing
 
 private func machine(
     token: Bool = true, refresh: Bool = true, policy: Bool = false, retries: UInt32 = 0, eligible: Bool = true,
-    _ change: (inout ExchangeRules) -> Void = { _ in }
+    optional: Bool = false, _ change: (inout ExchangeRules) -> Void = { _ in }
 ) -> ExchangeMachine {
     var rules = ExchangeRules()
     rules.injectsToken = token
@@ -15,6 +15,7 @@ private func machine(
     rules.hasPolicy = policy
     rules.retryLimit = retries
     rules.isRetryEligible = eligible
+    rules.isAuthOptional = optional
     change(&rules)
     return ExchangeMachine(rules: rules)
 }
@@ -72,6 +73,53 @@ struct ExchangeMachineTests {
         _ = machine.handle(.tokenDecided(.join))
         #expect(machine.handle(.tokenAnswered(answer, isSameSession: true)) == .fail(reason))
         #expect(machine.attempts == 0 && machine.outcomes.inject == .tokenMissing)
+    }
+
+    @Test("where auth is optional the request goes on without a token, and a 401 then is an answer like any other")
+    func optional() {
+        for answer in [TokenAnswer.rejected, .failed, .windowExceeded] {
+            var machine = machine(optional: true)
+            #expect(machine.handle(.begun(.unusable)) == .demandToken)
+            #expect(machine.handle(.tokenDecided(.lead)) == .nothing)
+            #expect(machine.handle(.tokenAnswered(answer, isSameSession: true)) == .startAttempt)
+            #expect(machine.outcomes.inject == .unauthenticated && !machine.carriesToken && machine.attempts == 1)
+            #expect(machine.handle(refused) == .stream)
+        }
+        var missing = machine(optional: true)
+        #expect(missing.handle(.begun(.missing)) == .startAttempt && missing.outcomes.inject == .unauthenticated)
+        var ready = machine(optional: true)
+        #expect(ready.handle(.begun(.ready)) == .startAttempt && ready.carriesToken && ready.outcomes.inject == .injected)
+        #expect(ready.handle(refused) == .hold)
+    }
+
+    @Test("a client's own value is the end where it is forbidden, also where auth is optional")
+    func clientValueRejected() {
+        for optional in [false, true] {
+            var machine = machine(optional: optional)
+            #expect(machine.handle(.begun(.clientValueRejected)) == .fail(.clientValueRejected))
+            #expect(machine.outcomes.inject == .clientValueRejected && machine.attempts == 0)
+        }
+    }
+
+    @Test("a request that waited for its login's token is not sent with another login's")
+    func anotherLoginBeforeTheFirstAttempt() {
+        var machine = machine()
+        _ = machine.handle(.begun(.unusable))
+        _ = machine.handle(.tokenDecided(.join))
+        #expect(machine.handle(.tokenAnswered(.ready, isSameSession: false)) == .fail(.tokenMissing))
+        #expect(machine.attempts == 0)
+    }
+
+    @Test("a token that expires during the back-off is renewed before the next attempt, and costs no auth retry")
+    func expiredInBackOff() {
+        var machine = machine(retries: 1)
+        _ = machine.handle(.begun(.ready))
+        _ = machine.handle(unavailable)
+        #expect(machine.handle(whole) == .backOff(number: 0))
+        #expect(machine.handle(.tokenExpired) == .demandToken)
+        #expect(machine.handle(.tokenDecided(.lead)) == .nothing)
+        #expect(machine.handle(.tokenAnswered(.ready, isSameSession: true)) == .startAttempt)
+        #expect(machine.attempts == 2 && machine.authRetries == 0 && machine.outcomes.retry == .retried)
     }
 
     @Test("a refused token is refreshed and the request sent once more; the second refusal is final")
@@ -263,6 +311,10 @@ struct ExchangeMachineTests {
         var token = machine()
         _ = token.handle(.begun(.unusable))
         #expect(token.handle(.deadline(.tokenWait, isReplayable: true)) == .fail(.tokenUnavailable))
+        var total = machine(optional: true)
+        _ = total.handle(.begun(.unusable))
+        #expect(total.handle(.deadline(.total, isReplayable: true)) == .fail(.tokenUnavailable))
+        #expect(total.outcomes.forward == nil && total.outcomes.refresh == .failed)
         var refresh = machine(policy: true)
         _ = refresh.handle(.begun(.ready))
         _ = refresh.handle(refused)
@@ -281,7 +333,8 @@ struct ExchangeMachineTests {
 
     static let events: [ExchangeEvent] =
         [
-            .begun(.ready), .begun(.unusable), .begun(.missing), .tokenDecided(.lead), .tokenDecided(.join), .tokenDecided(.alreadyNewer),
+            .begun(.ready), .begun(.unusable), .begun(.missing), .begun(.clientValueRejected), .tokenExpired, .tokenDecided(.lead),
+            .tokenDecided(.join), .tokenDecided(.alreadyNewer),
             .tokenDecided(.rejected), .tokenDecided(.failed), .tokenDecided(.windowExceeded), .tokenAnswered(.ready, isSameSession: true),
             .tokenAnswered(.ready, isSameSession: false), .tokenAnswered(.failed, isSameSession: true), pass, toJudge, toFail, refused,
             unavailable, whole, .holdEnded(isComplete: false, isReplayable: false), .judged(.accepted, isReplayable: true),
@@ -296,7 +349,8 @@ struct ExchangeMachineTests {
         for walk in 0..<20_000 {
             let limit = UInt32(walk % 3)
             var machine = machine(
-                token: walk % 7 != 0, refresh: walk % 5 != 0, policy: walk % 2 == 0, retries: limit, eligible: walk % 11 != 0)
+                token: walk % 7 != 0, refresh: walk % 5 != 0, policy: walk % 2 == 0, retries: limit, eligible: walk % 11 != 0,
+                optional: walk % 3 == 0)
             var wasStreaming = false
             var ends = 0
             for _ in 0..<24 {

@@ -78,7 +78,7 @@ struct ForwardedRequestTests {
     @Test("another header and format carry the token as configured")
     func otherHeader() {
         let bench = Bench(tokens: {
-            $0.inject.header = "X-Token"
+            $0.inject.name = "X-Token"
             $0.inject.format = "{token}"
         })
         bench.begin(requestHead("/t", ["x-token: a", "X-TOKEN: b", "Authorization: mine"]))

@@ -218,8 +218,12 @@ final class ScriptedRefresher: TokenRefresher {
 
     private let state = Mutex(State())
     let canRefresh: Bool
+    let canIssue: Bool
 
-    init(canRefresh: Bool = true) { self.canRefresh = canRefresh }
+    init(canRefresh: Bool = true, canIssue: Bool? = nil) {
+        self.canRefresh = canRefresh
+        self.canIssue = canIssue ?? canRefresh
+    }
 
     func refresh(_ current: Credential?, completion: @escaping @Sendable (RefreshResult) -> Void) {
         state.withLock {
@@ -332,7 +336,8 @@ final class Bench {
         policy: PolicyPlan? = nil, basePath: String = "", clientKey: Secret? = nil,
         trustedProxies: [String] = [], connect: ListenSettings.Connect = .off, tokens: (inout TokenSettings) -> Void = { _ in },
         upstream: (inout UpstreamSettings) -> Void = { _ in }, route: (inout RouteSettings) -> Void = { _ in },
-        audit auditing: (inout AuditSettings) -> Void = { _ in }
+        audit auditing: (inout AuditSettings) -> Void = { _ in }, others: [CredentialStore] = [], policies: [PolicyPlan] = [],
+        hooks: (any HookSink)? = nil
     ) {
         scheduler = FakeScheduler(clock: clock)
         refresher = ScriptedRefresher(canRefresh: canRefresh)
@@ -347,9 +352,9 @@ final class Bench {
         var auditSettings = AuditSettings(file: "audit.jsonl")
         auditing(&auditSettings)
         plan = PipelinePlan(
-            routes: [routePlan], upstreams: [upstreamPlan], credentials: credentials.map { [$0] } ?? [], hosts: ["localhost"],
+            routes: [routePlan], upstreams: [upstreamPlan], credentials: (credentials.map { [$0] } ?? []) + others, hosts: ["localhost"],
             audit: auditSettings, auditSink: audit, limits: LimitSettings(), clientKey: clientKey,
-            trustedProxies: trustedProxies.compactMap { AddressBlock($0) }, connect: connect)
+            trustedProxies: trustedProxies.compactMap { AddressBlock($0) }, connect: connect, policies: policies, hooks: hooks)
     }
 
     /// An exchange and the forwarder that remembers it hold each other; so does work nobody has run.

@@ -105,7 +105,7 @@ struct RedactorTests {
         func hides(_ redactor: Redactor, _ name: String) -> Bool { Array(name.utf8).withUnsafeBytes { redactor.hidesHeader($0) } }
         for name in ["Authorization", "COOKIE", "set-cookie", "X-Api-Key"] { #expect(hides(redactor(), name)) }
         #expect(!hides(redactor(), "Accept") && !hides(redactor(), ""))
-        #expect(hides(redactor("token-one") { $0.inject.header = "X-Session" }, "x-session"))
+        #expect(hides(redactor("token-one") { $0.inject.name = "X-Session" }, "x-session"))
     }
 }
 

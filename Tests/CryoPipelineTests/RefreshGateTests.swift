@@ -23,7 +23,7 @@ struct RefreshGateTests {
         for waiters in 1..<5 {
             #expect(gate.demand(.refused(version: 1), current: 1, waiters: waiters, at: 1) == .join)
         }
-        #expect(gate.demand(.unusable, current: 1, waiters: 5, at: 1) == .join)
+        #expect(gate.demand(.unusable(version: 1), current: 1, waiters: 5, at: 1) == .join)
         gate.complete(.renewed, current: 1, at: 2)
         #expect(gate.state == .idle)
     }
@@ -35,6 +35,27 @@ struct RefreshGateTests {
         #expect(gate.state == .idle)
         #expect(gate.demand(.refused(version: 2), current: 2, waiters: 0, at: 0) == .lead)
         #expect(gate.demand(.refused(version: 1), current: 2, waiters: 1, at: 0) == .alreadyNewer)
+    }
+
+    @Test(
+        "whoever saw an older version than the present one is given that one, whatever the need was",
+        arguments: [RefreshCause.refused(version: 1), .unusable(version: 1), .unusable(version: 0), .early(version: 1)])
+    func staleNeed(_ cause: RefreshCause) {
+        var gate = gate()
+        #expect(gate.demand(cause, current: 2, waiters: 0, at: 0) == .alreadyNewer)
+        #expect(gate.state == .idle)
+        #expect(gate.demand(.unusable(version: 2), current: 2, waiters: 0, at: 0) == .lead)
+    }
+
+    @Test("a flight that is overdue is not joined and not doubled; its end, however late, opens the gate")
+    func overdue() {
+        var gate = gate { $0.timeoutMilliseconds = 10_000 }
+        #expect(gate.demand(.refused(version: 1), current: 1, waiters: 0, at: 0) == .lead)
+        #expect(gate.demand(.refused(version: 1), current: 1, waiters: 1, at: 11 * second) == .join)
+        #expect(gate.demand(.refused(version: 1), current: 1, waiters: 2, at: 11 * second + 1) == .failed)
+        #expect(gate.demand(.unusable(version: 1), current: 1, waiters: 2, at: 900 * second) == .failed)
+        gate.complete(.renewed, current: 1, at: 901 * second)
+        #expect(gate.demand(.refused(version: 2), current: 2, waiters: 0, at: 901 * second) == .lead)
     }
 
     @Test("at the bound of waiters everybody joins, one more is told that it failed")
@@ -53,8 +74,8 @@ struct RefreshGateTests {
         #expect(gate.demand(.refused(version: 1), current: 1, waiters: 0, at: 0) == .lead)
         gate.complete(verdict, current: 1, at: 0)
         #expect(gate.demand(.refused(version: 1), current: 1, waiters: 0, at: second) == .rejected)
-        #expect(gate.demand(.unusable, current: 1, waiters: 0, at: second) == .rejected)
-        #expect(gate.demand(.early, current: 1, waiters: 0, at: second) == .rejected)
+        #expect(gate.demand(.unusable(version: 1), current: 1, waiters: 0, at: second) == .rejected)
+        #expect(gate.demand(.early(version: 1), current: 1, waiters: 0, at: second) == .rejected)
         #expect(gate.demand(.refused(version: 2), current: 2, waiters: 0, at: second) == .lead)
     }
 
@@ -90,27 +111,45 @@ struct RefreshGateTests {
     func uncounted() {
         var gate = gate { $0.perWindowMax = 1 }
         for version in 1...4 as ClosedRange<UInt64> {
-            #expect(gate.demand(version % 2 == 0 ? .early : .unusable, current: version, waiters: 0, at: 0) == .lead)
-            gate.complete(.renewed, current: version, at: 0)
+            let cause: RefreshCause = version % 2 == 0 ? .early(version: version) : .unusable(version: version)
+            #expect(gate.demand(cause, current: version, waiters: 0, at: version * second) == .lead)
+            gate.complete(.renewed, current: version, at: version * second)
         }
-        #expect(gate.demand(.refused(version: 5), current: 5, waiters: 0, at: 0) == .lead)
-        gate.complete(.failed, current: 5, at: 0)
-        #expect(gate.demand(.refused(version: 5), current: 5, waiters: 0, at: second) == .lead)
-        gate.complete(.renewed, current: 5, at: second)
-        #expect(gate.demand(.refused(version: 6), current: 6, waiters: 0, at: second) == .windowExceeded)
-        #expect(gate.demand(.unusable, current: 6, waiters: 0, at: second) == .lead)
+        #expect(gate.demand(.refused(version: 5), current: 5, waiters: 0, at: 5 * second) == .lead)
+        gate.complete(.failed, current: 5, at: 5 * second)
+        #expect(gate.demand(.refused(version: 5), current: 5, waiters: 0, at: 6 * second) == .lead)
+        gate.complete(.renewed, current: 5, at: 6 * second)
+        #expect(gate.demand(.refused(version: 6), current: 6, waiters: 0, at: 7 * second) == .windowExceeded)
+        #expect(gate.demand(.unusable(version: 6), current: 6, waiters: 0, at: 7 * second) == .lead)
+    }
+
+    @Test("a token that had expired when it came is a bad answer: the next try comes after a second, unless a token comes from elsewhere")
+    func expiredOnArrival() {
+        var gate = gate()
+        #expect(gate.demand(.unusable(version: 1), current: 1, waiters: 0, at: 0) == .lead)
+        gate.complete(.renewed, current: 1, at: 0)
+        #expect(gate.demand(.unusable(version: 2), current: 2, waiters: 0, at: second - 1) == .failed)
+        #expect(gate.demand(.refused(version: 2), current: 2, waiters: 0, at: second - 1) == .lead)
+        gate.complete(.renewed, current: 2, at: second)
+        #expect(gate.demand(.unusable(version: 3), current: 3, waiters: 0, at: 2 * second - 1) == .failed)
+        #expect(gate.demand(.unusable(version: 0), current: 0, waiters: 0, at: 2 * second - 1) == .lead)
+        gate.complete(.renewed, current: 0, at: 2 * second)
+        #expect(gate.demand(.unusable(version: 4), current: 4, waiters: 0, at: 3 * second) == .lead)
+        gate.complete(.renewed, current: 4, at: 3 * second)
+        gate.forgetFailures()
+        #expect(gate.demand(.unusable(version: 5), current: 5, waiters: 0, at: 3 * second) == .lead)
     }
 
     @Test("a token from elsewhere ends hopelessness and back-off")
     func forget() {
         var gate = gate()
-        #expect(gate.demand(.unusable, current: 0, waiters: 0, at: 0) == .lead)
+        #expect(gate.demand(.unusable(version: 0), current: 0, waiters: 0, at: 0) == .lead)
         gate.complete(.rejected, current: 0, at: 0)
         gate.forgetFailures()
-        #expect(gate.demand(.unusable, current: 0, waiters: 0, at: 0) == .lead)
+        #expect(gate.demand(.unusable(version: 0), current: 0, waiters: 0, at: 0) == .lead)
         gate.complete(.failed, current: 0, at: 0)
         gate.forgetFailures()
-        #expect(gate.demand(.unusable, current: 0, waiters: 0, at: 0) == .lead)
+        #expect(gate.demand(.unusable(version: 0), current: 0, waiters: 0, at: 0) == .lead)
     }
 }
 

@@ -136,7 +136,7 @@ struct SessionKeeperTests {
     func sourceLogin() {
         let house = House(["a", "b"], initial: [:])
         for name in ["a", "b"] {
-            house.stores[name]?.refreshInBackground(.unusable)
+            house.stores[name]?.refreshInBackground(.unusable(version: 0))
             house.refreshers[name]?.end(.renewed(NewCredential(token: Secret("token-\(name)"))))
         }
         let revision = house.keeper.session.revision
@@ -153,12 +153,12 @@ struct SessionKeeperTests {
         #expect(house.keeper.logOut(expected: revision) { completions.add(1, ordering: .relaxed) } == .done)
         #expect(house.keeper.session.state == .loggingOut && house.stores["a"]?.snapshot() == nil)
         #expect(house.keeper.logOut(expected: nil) == .notCurrent)
-        #expect(house.stores["a"]?.demand(.unusable, resume: { _ in }) == .answered(.rejected), "the source would log in again")
+        #expect(house.stores["a"]?.demand(.unusable(version: 0), resume: { _ in }) == .answered(.rejected), "the source would log in again")
         #expect(completions.load(ordering: .relaxed) == 0)
         house.clock.advance(milliseconds: UInt64(SessionKeeper.logoutMilliseconds))
         house.timers.release()
         #expect(house.keeper.session.state == .unauthenticated && completions.load(ordering: .relaxed) == 1)
-        #expect(house.stores["a"]?.demand(.unusable, resume: { _ in }) == .waiting(ticket: 1, isLeader: true))
+        #expect(house.stores["a"]?.demand(.unusable(version: 0), resume: { _ in }) == .waiting(ticket: 1, isLeader: true))
         let ended = house.keeper.session.revision
         disk.release()
         #expect(completions.load(ordering: .relaxed) == 1)
@@ -171,12 +171,12 @@ struct SessionKeeperTests {
         let disk = Disk(isHeld: true)
         let house = House(["a", "b"], initial: ["a": "token-a"], disk: disk)
         #expect(house.keeper.logOut(expected: nil) == .done)
-        #expect(house.stores["b"]?.demand(.unusable, resume: { _ in }) == .answered(.rejected))
+        #expect(house.stores["b"]?.demand(.unusable(version: 0), resume: { _ in }) == .answered(.rejected))
         house.keeper.logIn(["a": NewCredential(token: Secret("token-a-two"))]) { _ in }
         #expect(house.stores["a"]?.snapshot() == nil)
         disk.release()
         #expect(house.keeper.session.state == .authenticated && house.stores["a"]?.snapshot()?.revision == house.keeper.session.revision)
         #expect(house.told.names == ["session_logged_out", "session_began"])
-        #expect(house.stores["b"]?.demand(.unusable, resume: { _ in }) == .waiting(ticket: 1, isLeader: true), "held no longer")
+        #expect(house.stores["b"]?.demand(.unusable(version: 0), resume: { _ in }) == .waiting(ticket: 1, isLeader: true), "held no longer")
     }
 }

@@ -20,8 +20,15 @@ final class SimulatedClient: ReplySink, Scheduler {
     private var bodyLeft: Range<Int>
     private var isBodyPaused = false
     private var isSending = false
-    /// Attempts that were begun for this exchange, and whether one began after bytes went to the client.
+    /// Attempts that were begun for this exchange.
     var attempts = 0
+    /// The login of the first attempt: no other may carry the rest.
+    var login: SessionRevision?
+    /// What the route and the request say about the token: nil, none goes.
+    private(set) var token: SimulatedToken?
+    private(set) var isOptional = false
+    /// The request names a token or policy that is not there.
+    private var asksForUnknown = false
 
     init(_ world: SimulatedWorld, number: Int) {
         self.world = world
@@ -39,11 +46,16 @@ final class SimulatedClient: ReplySink, Scheduler {
     var bodySize: Int { bodyLeft.upperBound }
 
     func start() {
-        let route = ["plain", "retried", "judged", "data", "small", "open"].randomElement(using: &world.random) ?? "plain"
+        let route = SimulatedWorld.routes.randomElement(using: &world.random) ?? SimulatedWorld.routes[0]
+        token = route.token.map { world.tokens[$0] }
+        isOptional = route.isOptional
+        let wishes = wish(on: route.name)
         let method = bodySize > 0 ? (world.chance(50) ? "POST" : "PUT") : (world.chance(90) ? "GET" : "HEAD")
         let framing = bodySize == 0 ? [] : world.chance(50) ? ["Content-Length: \(bodySize)"] : ["Transfer-Encoding: chunked"]
-        guard let head = requestHead("/\(route)/x", method: method, ["X-Request-Id: sim-request-\(number)"] + framing),
-            let plan = world.plan
+        let query = world.chance(30) ? "?a=1&k=mine" : ""
+        let own = world.chance(30) ? ["Authorization: Basic mine", "Cookie: a=b; sid=mine"] : []
+        let fields = ["X-Request-Id: sim-request-\(number)"] + wishes + own + framing
+        guard let head = requestHead("/\(route.name)/x\(query)", method: method, fields), let plan = world.plan
         else { return world.report("request \(number) did not parse") }
         let spill = world.spill
         let exchange = Exchange(
@@ -59,7 +71,21 @@ final class SimulatedClient: ReplySink, Scheduler {
         worker.forwarder.clients[ObjectIdentifier(exchange)] = self
         exchange.begin()
         if world.chance(6) { world.after(microseconds: 1...3_000_000) { [self] in leave() } }
+        // Also those who lead a refresh, or wait for one.
+        if exchange.ticket != nil, world.chance(10) { world.after(microseconds: 1...50_000) { [self] in leave() } }
         sendBody()
+    }
+
+    /// What the request chooses for itself, where it may and where it may not.
+    private func wish(on route: String) -> [String] {
+        guard world.chance(route == "choice" ? 70 : 5) else { return [] }
+        let name = ["app", "second", "third", "none", "nobody"].randomElement(using: &world.random) ?? "none"
+        let policy = world.chance(30) ? ["CryoNet-Policy: envelope"] : world.chance(3) ? ["CryoNet-Policy: nothing"] : []
+        if route == "choice" {
+            token = world.tokens.first { $0.name == name }
+            asksForUnknown = name == "nobody" || policy == ["CryoNet-Policy: nothing"]
+        }
+        return ["CryoNet-Token: \(name)"] + policy
     }
 
     private func sendBody() {
@@ -95,6 +121,7 @@ final class SimulatedClient: ReplySink, Scheduler {
         if exchange.ticket != nil { world.report("exchange \(number) still waits for a token") }
         if exchange.isAttemptOpen { world.report("exchange \(number) left an attempt open") }
         if attempts != Int(exchange.machine.attempts) { world.report("exchange \(number) miscounts its attempts") }
+        if asksForUnknown, attempts > 0 { world.report("exchange \(number) went on with a name that names nothing") }
         if attempts > 4 { world.report("exchange \(number) made \(attempts) attempts") }
         worker.forwarder.checkEnded(of: exchange)
         worker.forwarder.clients[ObjectIdentifier(exchange)] = nil
@@ -129,8 +156,7 @@ final class SimulatedClient: ReplySink, Scheduler {
     private func end(_ what: String) {
         if isOver || heads != 1 { world.report("exchange \(number): \(what) after \(heads) heads") }
         close()
-        let latest = world.audit.latestSecret.load(ordering: .relaxed)
-        if failureBody.withUnsafeBytes({ SimulatedSecret.isLive(in: $0, latest: latest) }) { world.report("a secret in failure \(number)") }
+        if failureBody.withUnsafeBytes(world.live.isIn) { world.report("a secret in failure \(number)") }
         if let exchange { check(exchange) }
     }
 
@@ -145,7 +171,7 @@ final class SimulatedClient: ReplySink, Scheduler {
     // MARK: Scheduler
 
     var nanoseconds: UInt64 { world.clock.nanoseconds }
-    var unixMicroseconds: Int64 { 1_700_000_000_000_000 + Int64(nanoseconds / 1_000) }
+    var unixMicroseconds: Int64 { world.unixMicroseconds }
     func random() -> UInt64 { world.random.next() }
     var submit: @Sendable (@escaping @Sendable () -> Void) -> Void {
         let queue = worker.queue
@@ -170,17 +196,20 @@ final class SimulatedForwarder: Forwarder {
         let exchange: Exchange
         let request: AttemptRequest
         let size: Int
+        /// The token that judges it.
+        let token: SimulatedToken?
         var received = 0
         var isOpen = true
         var isPaused = false
         var answer: [[UInt8]] = []
         var ending: Ending = .ended
 
-        init(id: AttemptID, exchange: Exchange, request: AttemptRequest, size: Int) {
+        init(id: AttemptID, exchange: Exchange, request: AttemptRequest, size: Int, token: SimulatedToken?) {
             self.id = id
             self.exchange = exchange
             self.request = request
             self.size = size
+            self.token = token
         }
     }
     private enum Ending { case ended, truncated, silent }
@@ -200,10 +229,60 @@ final class SimulatedForwarder: Forwarder {
         let client = clients[ObjectIdentifier(exchange)]
         client?.attempts += 1
         if exchange.statusSent != 0 { world.report("an attempt after the reply began") }
-        let attempt = Attempt(id: id, exchange: exchange, request: request, size: request.framing == .none ? 0 : client?.bodySize ?? 0)
+        if let client { inspect(request, of: exchange, client) }
+        let attempt = Attempt(
+            id: id, exchange: exchange, request: request, size: request.framing == .none ? 0 : client?.bodySize ?? 0, token: client?.token)
         attempts[slots] = attempt
         world.after(microseconds: 10...3_000) { [self] in readRequest(attempt) }
         return id
+    }
+
+    /// Exactly the token of the route or of the request's choice, once, alive, and of the login the exchange began with.
+    private func inspect(_ request: AttemptRequest, of exchange: Exchange, _ client: SimulatedClient) {
+        let sent = values(of: request)
+        for (index, token) in world.tokens.enumerated() where token !== client.token {
+            if sent[index].contains(where: { $0.contains("SIMSECRET") }) { world.report("a token of \(token.name) where none belongs") }
+        }
+        if request.fields.value(of: "cryonet-token") != nil || request.fields.value(of: "cryonet-policy") != nil {
+            world.report("a choice went on to the upstream")
+        }
+        guard let token = client.token, let index = world.tokens.firstIndex(where: { $0 === token }) else { return }
+        if sent[index].isEmpty {
+            if !client.isOptional { world.report("an attempt without its token") }
+            world.injected["none", default: 0] += 1
+            return
+        }
+        world.injected[token.name, default: 0] += 1
+        guard sent[index].count == 1, let number = number(in: sent[index][0]) else {
+            return world.report("\(token.name): \(sent[index].count) values, or one of the client")
+        }
+        if token.hasExpired(number) { world.report("\(token.name): an expired token was sent") }
+        guard let credential = exchange.credential, SimulatedSecret.number(of: credential.token) == number else {
+            return world.report("\(token.name): another token than the exchange holds")
+        }
+        if let login = client.login, login != credential.revision { world.report("\(token.name): a request changed its login") }
+        client.login = credential.revision
+    }
+
+    /// What the request carries where each token goes.
+    private func values(of request: AttemptRequest) -> [[String]] {
+        let fields = lines(request.fields)
+        let target = String(decoding: request.target, as: UTF8.self)
+        func named(_ name: String, in parts: [Substring]) -> [String] {
+            parts.compactMap { part in
+                let part = part.drop { $0 == " " }
+                return part.hasPrefix(name + "=") ? String(part.dropFirst(name.count + 1)) : nil
+            }
+        }
+        return [
+            fields.filter { $0.lowercased().hasPrefix("authorization: ") },
+            named("k", in: target.split(separator: "?").dropFirst().flatMap { $0.split(separator: "&") }),
+            named("sid", in: fields.filter { $0.lowercased().hasPrefix("cookie: ") }.flatMap { $0.dropFirst(8).split(separator: ";") }),
+        ]
+    }
+
+    private func number(in value: String) -> Int? {
+        Array(value.utf8).withUnsafeBytes { SimulatedSecret.numbers(after: SimulatedSecret.mark, in: $0).first }
     }
 
     func cancel(_ attempt: AttemptID) { close(attempt.slot) }
@@ -255,10 +334,9 @@ final class SimulatedForwarder: Forwarder {
         let delay: ClosedRange<UInt64> = world.chance(4) ? 1_000_000...6_000_000 : 100...50_000
         world.after(microseconds: delay) { [self] in
             guard attempt.isOpen else { return }
-            let sent = text(attempt.request.fields.value(of: "authorization"))
-            let isOpenRoute = attempt.request.target.starts(with: Array("/open".utf8))
-            if !isOpenRoute, sent == nil { world.report("an attempt without its token") }
-            if !isOpenRoute, sent != "Bearer \(SimulatedSecret.token(world.valid))" {
+            let credential = attempt.exchange.machine.carriesToken ? attempt.exchange.credential : nil
+            let sent = credential.map { SimulatedSecret.number(of: $0.token).map(SimulatedSecret.token) ?? "" }
+            if let token = attempt.token, sent != SimulatedSecret.token(token.valid) {
                 if world.chance(20) { return send(attempt, 200, #"{"code":10001,"msg":"expired","echo":"\#(sent ?? "")"}"#) }
                 return send(attempt, 401, #"{"error":"\#(sent ?? "")"}"#)
             }
@@ -267,7 +345,8 @@ final class SimulatedForwarder: Forwarder {
             case 60..<66: send(attempt, 200, #"{"code":7,"msg":"no","echo":"\#(sent ?? "")"}"#)
             case 66..<72: send(attempt, 503, #"{"echo":"\#(sent ?? "")"}"#)
             case 72..<78: send(attempt, 500, "broken \(sent ?? "")")
-            case 78..<80: send(attempt, 200, "<html>", type: "text/html")
+            case 78..<79: send(attempt, 200, "<html>", type: "text/html")
+            case 79..<80 where world.chance(20): send(attempt, 200, #"{"code":20001,"msg":"the session is over"}"#)
             case 80..<82: send(attempt, 401, #"{"always":true}"#)
             case 82..<84: send(attempt, 500, String(repeating: "x", count: 70_000))
             case 84..<88: send(attempt, 200, #"{"code":0,"data":{"a":[1,2,3]}}"#, ending: .truncated)

@@ -45,92 +45,6 @@ struct EventHeap {
     }
 }
 
-/// Takes refreshes and keeps their completions until the world ends them.
-final class SimulatedRefresher: TokenRefresher {
-    typealias Completion = @Sendable (RefreshResult) -> Void
-    private struct State {
-        var started: [Completion] = []
-        var open = 0
-        var openMax = 0
-        var calls = 0
-    }
-    private let state = Mutex(State())
-    var canRefresh: Bool { true }
-    var openMax: Int { state.withLock { $0.openMax } }
-    var calls: Int { state.withLock { $0.calls } }
-
-    func refresh(_ current: Credential?, completion: @escaping Completion) {
-        state.withLock {
-            $0.calls += 1
-            $0.open += 1
-            $0.openMax = max($0.openMax, $0.open)
-            $0.started.append { [weak self] result in
-                self?.state.withLock { $0.open -= 1 }
-                completion(result)
-            }
-        }
-    }
-
-    func takeStarted() -> [Completion] {
-        state.withLock { state in
-            let started = state.started
-            state.started = []
-            return started
-        }
-    }
-}
-
-/// Counts the records of each exchange and looks for secrets in them.
-final class SimulatedAudit: AuditSink {
-    private let counts = Mutex<[Int: Int]>([:])
-    let latestSecret = Atomic<Int>(1)
-    let leaks = Atomic<Int>(0)
-    var all: [Int: Int] { counts.withLock { $0 } }
-
-    func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome {
-        let number = SimulatedSecret.number(after: "sim-request-", in: line) ?? -1
-        counts.withLock { $0[number, default: 0] += 1 }
-        if SimulatedSecret.isLive(in: line, latest: latestSecret.load(ordering: .relaxed)) { leaks.add(1, ordering: .relaxed) }
-        return .written
-    }
-}
-
-/// Secrets carry a number and a mark by which they are found in any output.
-enum SimulatedSecret {
-    static let mark: StaticString = "SIMSECRET-"
-
-    static func token(_ number: Int) -> String { "\(mark)\(number)-token" }
-
-    /// The decimal number behind the first `mark`.
-    static func number(after mark: StaticString, in bytes: UnsafeRawBufferPointer) -> Int? {
-        guard let base = bytes.baseAddress, let start = position(of: mark, in: bytes, at: base) else { return nil }
-        var index = start + mark.utf8CodeUnitCount
-        var number = 0
-        while index < bytes.count, bytes[index] &- 0x30 < 10 {
-            number = number * 10 + Int(bytes[index] - 0x30)
-            index += 1
-        }
-        return number
-    }
-
-    private static func position(of mark: StaticString, in bytes: UnsafeRawBufferPointer, at base: UnsafeRawPointer) -> Int? {
-        let length = mark.utf8CodeUnitCount
-        var index = 0
-        while index + length <= bytes.count, let found = memchr(base + index, Int32(mark.utf8Start[0]), bytes.count - index - length + 1) {
-            index = UnsafeRawPointer(found) - base
-            if memcmp(found, mark.utf8Start, length) == 0 { return index }
-            index += 1
-        }
-        return nil
-    }
-
-    /// The present token and the one before it must never be seen; older ones have left the store's memory of retired secrets.
-    static func isLive(in bytes: UnsafeRawBufferPointer, latest: Int) -> Bool {
-        guard let number = number(after: mark, in: bytes) else { return false }
-        return number >= latest - 1
-    }
-}
-
 final class SimulatedWorker {
     let queue = WorkQueue()
     let counters = ExchangeCounters()
@@ -145,17 +59,17 @@ final class SimulatedWorld {
     let clock = ManualClock(1)
     var heap = EventHeap()
     var random: SeededRandom
-    let refresher = SimulatedRefresher()
-    let audit = SimulatedAudit()
+    let live = LiveSecrets()
+    let audit: SimulatedAudit
+    let hooks: SimulatedHooks
     let spill = SpillFiles()
-    let credentials: CredentialStore
+    private(set) var tokens: [SimulatedToken] = []
     private(set) var plan: PipelinePlan?
     private(set) var workers: [SimulatedWorker] = []
-    /// The number of the one token the upstream accepts.
-    var valid = 1
     var problems: [String] = []
     var statuses: [UInt16: Int] = [:]
     var reasons: [[UInt8]: Int] = [:]
+    var injected: [String: Int] = [:]
     var wasEnded = 0
     static let bodyPattern: [UInt8] = (0..<524_288).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 / 251) }
 
@@ -170,17 +84,22 @@ final class SimulatedWorld {
 
     init(seed: UInt64) {
         random = SeededRandom(seed: seed)
-        let clock = clock
-        var settings = TokenSettings(name: "app", source: .environment(name: "T"))
-        settings.refresh.onBusinessCodes = ["10001"]
-        settings.refresh.perWindowMax = 50
-        credentials = CredentialStore(
-            settings: settings, refresher: refresher,
-            initial: NewCredential(token: Secret(SimulatedSecret.token(1)), refreshToken: Secret("SIMREFRESH-1")),
-            monotonic: { clock.nanoseconds }, report: { _, _ in })
+        audit = SimulatedAudit(live)
+        hooks = SimulatedHooks(live)
+        tokens = [
+            SimulatedToken("app", .header, "Authorization", format: "Bearer {token}", expires: false, canIssue: true, world: self),
+            SimulatedToken("second", .query, "k", format: "{token}", expires: true, canIssue: true, world: self),
+            SimulatedToken("third", .cookie, "sid", format: "{token}", expires: true, canIssue: false, world: self),
+        ]
         plan = makePlan()
         workers = (0..<4).map { _ in SimulatedWorker(self) }
     }
+
+    /// name, the token it names, whether it is optional
+    static let routes: [(name: String, token: Int?, isOptional: Bool)] = [
+        ("plain", 0, false), ("retried", 0, false), ("judged", 0, false), ("data", 1, false), ("small", 0, false), ("query", 1, false),
+        ("cookie", 2, false), ("maybe", 2, true), ("choice", 0, false), ("open", nil, false),
+    ]
 
     private func makePlan() -> PipelinePlan {
         var settings = UpstreamSettings(name: "api", url: UpstreamURL(isTLS: false, host: "api.test", port: 80))
@@ -188,21 +107,24 @@ final class SimulatedWorld {
         settings.timeouts.idleMilliseconds = 2_000
         settings.timeouts.totalMilliseconds = 20_000
         let upstream = UpstreamPlan(settings)
-        func route(_ name: String, retries: UInt32, token: Bool, _ policy: PolicyPlan?) -> RoutePlan {
-            var route = RouteSettings(name: name, path: "/\(name)/*", upstream: "api")
-            route.retry.limit = retries
-            return RoutePlan(route, upstream: upstream, credentials: token ? credentials : nil, policy: policy)
-        }
-        let routes = [
-            route("plain", retries: 0, token: true, nil), route("retried", retries: 2, token: true, nil),
-            route("judged", retries: 2, token: true, envelope()), route("data", retries: 0, token: true, envelope { $0.view = .data }),
-            route("small", retries: 1, token: true, envelope { $0.bodyBytesMax = 64 }), route("open", retries: 1, token: false, nil),
+        let judging = envelope { $0.sessionExpiredCodes = ["20001"] }
+        let policies: [String: PolicyPlan?] = [
+            "judged": judging, "cookie": judging, "data": envelope { $0.view = .data }, "small": envelope { $0.bodyBytesMax = 64 },
         ]
+        let retries: [String: UInt32] = ["retried": 2, "judged": 2, "query": 2, "small": 1, "open": 1, "maybe": 1]
+        let routes = Self.routes.map { route in
+            var made = RouteSettings(name: route.name, path: "/\(route.name)/*", upstream: "api")
+            made.retry.limit = retries[route.name] ?? 0
+            made.auth = route.isOptional ? .optional : nil
+            made.allowedOverrides = route.name == "choice" ? [.token, .policy] : []
+            return RoutePlan(
+                made, upstream: upstream, credentials: route.token.map { tokens[$0].store }, policy: policies[route.name] ?? nil)
+        }
         var auditing = AuditSettings(file: "audit.jsonl")
         auditing.bodies = .all
         return PipelinePlan(
-            routes: routes, upstreams: [upstream], credentials: [credentials], hosts: ["localhost"], audit: auditing, auditSink: audit,
-            limits: LimitSettings())
+            routes: routes, upstreams: [upstream], credentials: tokens.map(\.store), hosts: ["localhost"], audit: auditing,
+            auditSink: audit, limits: LimitSettings(), policies: [judging].compactMap(\.self), hooks: hooks)
     }
 
     func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
@@ -213,10 +135,15 @@ final class SimulatedWorld {
 
     func report(_ problem: String) { if problems.count < 20 { problems.append("\(clock.nanoseconds): \(problem)") } }
 
+    var unixMicroseconds: Int64 { 1_700_000_000_000_000 + Int64(clock.nanoseconds / 1_000) }
+
     /// Runs until nothing is left to happen.
     func run(exchanges: Int) {
         spawn(1, of: exchanges)
-        revoke(while: exchanges)
+        for token in tokens {
+            revoke(token, while: exchanges)
+            disturb(token, while: exchanges)
+        }
         while let (time, work) = heap.pop() {
             clock.set(max(clock.nanoseconds, time))
             work()
@@ -231,20 +158,25 @@ final class SimulatedWorld {
         after(microseconds: 10...8_000) { [unowned self] in spawn(number + 1, of: count) }
     }
 
-    /// Now and then the upstream stops accepting the present token.
-    private func revoke(while exchanges: Int) {
+    /// Now and then the upstream stops accepting the present token; somebody logs out, or in.
+    private func revoke(_ token: SimulatedToken, while exchanges: Int) {
         after(microseconds: 20_000...600_000) { [unowned self] in
-            if chance(70) { valid = -1 }
-            if chance(3) { _ = credentials.logOut(expected: credentials.session().revision) }
-            if chance(40) { renew { self.credentials.install($0, isLogin: self.chance(50)) } }
-            if wasEnded < exchanges { revoke(while: exchanges) }
+            if chance(60) { token.valid = -1 }
+            if chance(3) { token.logOut() }
+            if chance(token.refresher.canIssue ? 15 : 40) { token.install(isLogin: chance(50)) }
+            if wasEnded < exchanges { revoke(token, while: exchanges) }
         }
     }
 
-    private func renew(_ install: (NewCredential) -> Void) {
-        let number = audit.latestSecret.add(1, ordering: .relaxed).newValue
-        valid = number
-        install(NewCredential(token: Secret(SimulatedSecret.token(number)), refreshToken: Secret("SIMREFRESH-\(number)")))
+    /// Now and then the token endpoint is down, or slow, for a while.
+    private func disturb(_ token: SimulatedToken, while exchanges: Int) {
+        after(microseconds: 1_000_000...20_000_000) { [unowned self] in
+            token.endpoint = chance(50) ? .down : .slow
+            after(microseconds: 100_000...8_000_000) { [unowned self] in
+                token.endpoint = .up
+                if wasEnded < exchanges { disturb(token, while: exchanges) }
+            }
+        }
     }
 
     private func pump() {
@@ -255,16 +187,6 @@ final class SimulatedWorld {
                 worker.queue.run()
             }
         }
-        for completion in refresher.takeStarted() {
-            let slow: ClosedRange<UInt64> = chance(4) ? 1_000_000...13_000_000 : 1_000...100_000
-            after(microseconds: slow) { [unowned self] in
-                switch Int.random(in: 0..<100, using: &random) {
-                case 0..<86: renew { completion(.renewed($0)) }
-                case 86..<92: completion(.failed(detail: "timeout"))
-                case 92..<96: completion(.unchanged)
-                default: completion(.rejected(detail: "invalid_grant"))
-                }
-            }
-        }
+        for token in tokens { token.answerRefreshes() }
     }
 }

@@ -176,7 +176,7 @@ func refresh(_ refresher: any TokenRefresher, _ current: Credential? = nil) asyn
 func credential(_ token: String, refreshToken: String? = nil) -> Credential {
     Credential(
         token: Secret(token), refreshToken: refreshToken.map { Secret($0) }, expiresAt: nil, version: 1, revision: .random(),
-        headerValue: [])
+        injectedValue: [])
 }
 
 extension Secret {

@@ -106,7 +106,7 @@ import Testing
     private func held(refreshAt: Int64?, expiresAt: Int64?, isUsed: Bool) -> Credential {
         let credential = Credential(
             token: Secret("a1"), refreshToken: nil, expiresAt: expiresAt, refreshAt: refreshAt, version: 1, revision: .random(),
-            headerValue: [])
+            injectedValue: [])
         if isUsed { credential.noteUse() }
         return credential
     }

@@ -47,6 +47,9 @@ func imports(of file: SourceFile) -> Set<String> {
         "CryoServer": ["CryoPipeline", "CryoHTTP", "CryoIO", "CEpoll", "Dispatch", "Glibc", "CryoSync"],
         "CryoUpstream": ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl", "CEpoll", "Dispatch", "Glibc", "CryoSync"],
         "CryoAdmin": ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoIO", "CryoAudit", "CryoSync", "Dispatch"],
+        "CryoHooks": [
+            "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "Dispatch", "Glibc", "CryoSync",
+        ],
         "CryoAudit": ["CryoPipeline", "CryoJSON", "CryoIO", "CEpoll", "Dispatch", "Glibc", "CryoSync"],
     ]
 

@@ -80,7 +80,7 @@ extension AdminAPI {
             default: reply(.failure(.refreshFailed, status: 502, "the token source failed; the present token stays"))
             }
         }
-        switch token.store.demand(.early, resume: answer) {
+        switch token.store.demand(.early(version: token.store.snapshot()?.version ?? 0), resume: answer) {
         case .waiting: break
         case .answered(.alreadyNewer): answer(.ready)
         case .answered(.rejected): answer(.rejected)

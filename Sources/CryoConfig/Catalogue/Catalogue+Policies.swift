@@ -109,5 +109,6 @@ extension Catalogue {
             "problem: the members of RFC 9457 and ours; message: {\"message\": …} only"),
         CatalogueKey("failure", .section(failure), "what a business failure becomes"),
         CatalogueKey("error_body", .section(errorBody), "what the bodies of non-2xx answers tell"),
+        hooks,
     ])
 }

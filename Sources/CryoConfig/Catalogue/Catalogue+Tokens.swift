@@ -113,14 +113,18 @@ extension Catalogue {
     ])
 
     private static let injectStandards = InjectSettings()
-    private static let inject = Section([
-        CatalogueKey("header", .text(.header), standard: injectStandards.header, "the header that carries the token"),
-        CatalogueKey(
-            "format", .text(.tokenFormat), standard: quoted(injectStandards.format), "its value; {token} stands for the token"),
-        CatalogueKey(
-            "on_client_value", .choice(InjectSettings.OnClientValue.allCases.map(\.rawValue)),
-            standard: injectStandards.onClientValue.rawValue, "what happens to a value the client sent itself"),
-    ])
+    private static let inject = Section(
+        [
+            CatalogueKey("header", .text(.header), standard: injectStandards.name, "the header that carries the token"),
+            CatalogueKey("query", .text(.parameter), example: "api_key", "the query parameter that carries it instead"),
+            CatalogueKey("cookie", .text(.parameter), example: "session", "the cookie that carries it instead"),
+            CatalogueKey(
+                "format", .text(.tokenFormat), standard: quoted(injectStandards.format),
+                "its value; {token} stands for the token, and is all of it in a query or cookie"),
+            CatalogueKey(
+                "on_client_value", .choice(InjectSettings.OnClientValue.allCases.map(\.rawValue)),
+                standard: injectStandards.onClientValue.rawValue, "what happens to a value the client sent itself"),
+        ], atMostOne: ["header", "query", "cookie"], onlyWithFirst: ["header", "format"])
 
     private static let refreshStandards = RefreshSettings()
     private static let window = Section([
@@ -161,9 +165,13 @@ extension Catalogue {
             CatalogueKey("initial", .section(initial), "what exec, oauth2 and login begin with"),
             CatalogueKey("inject", .section(inject), "how requests carry the token"),
             CatalogueKey("refresh", .section(refresh), "when it is refreshed"),
+            CatalogueKey(
+                "upstreams", .list(.text(.name)), standard: "[]", example: "[api]",
+                "where requests may take it by CryoNet-Token; empty: the upstreams of the routes that name it, or all if none does"),
             CatalogueKey("store", .section(store), "where a rotated pair is kept; absent: in memory only"),
             CatalogueKey(
                 "session", .text(.name), example: "user",
                 "tokens that name the same session share one login: it ends for all of them at once; absent: a session of its own"),
+            hooks,
         ], exactlyOne: ["static", "env", "file", "exec", "oauth2", "login"])
 }

@@ -201,6 +201,12 @@ package enum Catalogue {
         CatalogueKey("methods", .list(.text(.method)), standard: "[]", example: "[GET, HEAD]", "only these methods; empty: every method"),
         CatalogueKey("upstream", .text(.name), required: true, example: "api", "a name of upstreams"),
         CatalogueKey("token", .text(.name), standard: "none", example: "app", "a name of tokens, or none"),
+        CatalogueKey(
+            "auth", .choice(RouteSettings.Auth.allCases.map(\.rawValue)), example: "required",
+            "required: only with a usable token; optional: without one it goes on unauthenticated; none: nothing is injected"),
+        CatalogueKey(
+            "allow_override", .list(.choice(RouteSettings.Override.allCases.map(\.rawValue))), standard: "[]", example: "[token, policy]",
+            "what a request may choose itself by CryoNet-Token: NAME and CryoNet-Policy: NAME"),
         CatalogueKey("policy", .text(.name), standard: "none", example: "envelope", "a name of policies, or none: answers pass through"),
         CatalogueKey(
             "strip_prefix", .text(.pathPrefix), example: "/api", "taken off the front of the path before it goes to the upstream"),

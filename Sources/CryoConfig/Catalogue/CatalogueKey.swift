@@ -35,12 +35,17 @@ package struct Section: Sendable {
     package var atMostOne: [String] = []
     /// Keys of the design that do not exist yet: named apart from slips.
     package var notYet: [String] = []
+    /// Keys whose defaults hold only while the first of `atMostOne` is used, or none of them.
+    package var onlyWithFirst: [String] = []
 
-    package init(_ keys: [CatalogueKey], exactlyOne: [String] = [], atMostOne: [String] = [], notYet: [String] = []) {
+    package init(
+        _ keys: [CatalogueKey], exactlyOne: [String] = [], atMostOne: [String] = [], notYet: [String] = [], onlyWithFirst: [String] = []
+    ) {
         self.keys = keys
         self.exactlyOne = exactlyOne
         self.atMostOne = atMostOne
         self.notYet = notYet
+        self.onlyWithFirst = onlyWithFirst
     }
 
     package subscript(name: String) -> CatalogueKey? { keys.first { $0.name == name } }

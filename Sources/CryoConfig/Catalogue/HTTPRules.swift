@@ -20,6 +20,12 @@ func checkHeaderName(_ text: String) throws(WrongText) {
     }
 }
 
+/// Of a query or a cookie: what needs no encoding in either.
+func checkParameterName(_ text: String) throws(WrongText) {
+    let isPlain = text.utf8.allSatisfy { isDigit($0) || isLetter($0) || $0 == 0x2D || $0 == 0x2E || $0 == 0x5F || $0 == 0x7E }
+    guard isPlain, !text.isEmpty else { throw WrongText("a parameter's name is letters, digits, \"-\", \".\", \"_\" and \"~\"") }
+}
+
 /// RFC 9110 §5.5: no control characters but the tab, no space around.
 func checkHeaderValue(_ text: String) throws(WrongText) {
     if text.utf8.contains(where: { $0 == 0x0D || $0 == 0x0A }) { throw WrongText("a header value must not contain CR or LF") }

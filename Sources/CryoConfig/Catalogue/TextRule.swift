@@ -5,7 +5,7 @@ import CryoJSON
 import CryoPipeline
 
 package enum TextRule: Sendable, Equatable {
-    case any, name, secret, file, environmentName, header, headerValue, method, host, browserOrigin, addressBlock
+    case any, name, secret, file, environmentName, header, parameter, headerValue, method, host, browserOrigin, addressBlock
     case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status, fileMode, retryCondition
     case redisAddress, redisURL, redisKey
     case number, textPattern, codes, failureName
@@ -20,6 +20,7 @@ package enum TextRule: Sendable, Equatable {
             case .file: try checkNotEmpty(text)
             case .environmentName: try checkEnvironmentName(text)
             case .header: try checkHeaderName(text)
+            case .parameter: try checkParameterName(text)
             case .headerValue: try checkHeaderValue(text)
             case .method: try checkMethod(text)
             case .host: _ = try parseHost(text)
@@ -54,6 +55,7 @@ package enum TextRule: Sendable, Equatable {
     /// A pattern for the JSON Schema where it says more than "text".
     var pattern: String? {
         switch self {
+        case .parameter: "^[0-9A-Za-z._~-]+$"
         case .name: "^[A-Za-z0-9_.-]{1,64}$"
         case .environmentName: "^[A-Za-z_][A-Za-z0-9_]*$"
         case .header, .method: "^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"

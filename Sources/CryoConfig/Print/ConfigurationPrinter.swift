@@ -16,9 +16,11 @@ package struct ConfigurationPrinter {
     private init(_ loaded: LoadedConfiguration) { self.loaded = loaded }
 
     private mutating func print(_ section: Section, _ node: YAMLNode?, indent: String) {
+        let usesAnother = section.atMostOne.dropFirst().contains { node?[$0] != nil }
         for key in section.keys {
             // An alternative that was not chosen has no defaults to show.
             if section.exactlyOne.contains(key.name), node?[key.name] == nil { continue }
+            if usesAnother, node?[key.name] == nil, section.onlyWithFirst.contains(key.name) { continue }
             print(key, node?[key.name], indent: indent)
         }
     }

@@ -26,7 +26,12 @@ package enum ConfigurationSchema {
             members.append(("oneOf", .array(section.exactlyOne.map { .object([("required", .array([.string($0)]))]) })))
         }
         if !section.atMostOne.isEmpty {
-            members.append(("not", .object([("required", .array(section.atMostOne.map { .string($0) }))])))
+            // No two of them.
+            let pairs = section.atMostOne.enumerated().flatMap { index, first in
+                section.atMostOne.dropFirst(index + 1).map { [first, $0] }
+            }
+            members.append(
+                ("not", .object([("anyOf", .array(pairs.map { .object([("required", .array($0.map { .string($0) }))]) }))])))
         }
         return members
     }

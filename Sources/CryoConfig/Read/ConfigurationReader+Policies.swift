@@ -27,6 +27,7 @@ extension ConfigurationReader {
         assign(node["max_body_bytes"], to: &settings.bodyBytesMax)
         choose(node["failure_format"], &settings.failureFormat)
         failure(node["failure"], &settings)
+        settings.hooks = hooks(node["hooks"], at: "\(path).hooks")
         if let success = settings.success, success.testCount > SuccessPredicate.testsMax {
             note(node["success"], "\(path).success: more than \(SuccessPredicate.testsMax) tests")
         } else if PolicyPlan(settings) == nil {

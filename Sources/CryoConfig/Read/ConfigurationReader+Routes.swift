@@ -15,6 +15,7 @@ extension ConfigurationReader {
             if node["token"]?.text != "none" { reference(node["token"], to: root["tokens"], "token", at: path) }
             if node["policy"]?.text != "none" { reference(node["policy"], to: root["policies"], "policy", at: path) }
             guard let route = route(node, at: path) else { continue }
+            checkSelection(route, node, root, at: path)
             if routes.contains(where: { $0.name == route.name }) {
                 note(node["name"], "\(path).name: the name \(quoted(route.name)) is taken by an earlier route")
             }
@@ -41,12 +42,30 @@ extension ConfigurationReader {
             suggestion: suggestion(for: name, among: kind == "upstream" ? names : names + ["none"]))
     }
 
+    /// Whether the route's token, its policy and what requests may choose go together.
+    private mutating func checkSelection(_ route: RouteSettings, _ node: YAMLNode, _ root: YAMLNode, at path: String) {
+        if route.auth == .required, route.token == nil, !route.allowedOverrides.contains(.token) {
+            note(node["auth"], "\(path).auth: required, but the route has no token")
+        }
+        guard let token = route.token, let settings = root["tokens"]?[token] else { return }
+        let upstreams = texts(settings["upstreams"])
+        if !upstreams.isEmpty, !upstreams.contains(route.upstream) {
+            note(node["token"], "\(path).token: tokens.\(token).upstreams does not list \(route.upstream)")
+        }
+        let isJudged = route.policy.map { root["policies"]?[$0]?["reply"]?.text != "raw" } ?? false
+        if !(settings["refresh"]?["on_business_codes"]?.items ?? []).isEmpty, !isJudged {
+            warn(node["token"], "\(path).token: its refresh.on_business_codes need a policy that judges the answers")
+        }
+    }
+
     private mutating func route(_ node: YAMLNode, at path: String) -> RouteSettings? {
         guard let name = node["name"]?.text, let pattern = node["path"]?.text else { return nil }
         var route = RouteSettings(name: name, path: pattern, upstream: node["upstream"]?.text ?? "")
         route.host = node["host"]?.text.flatMap { try? parseHost($0) }
         route.methods = texts(node["methods"])
         route.token = node["token"]?.text.flatMap { $0 == "none" ? nil : $0 }
+        if let auth = node["auth"]?.text { route.auth = RouteSettings.Auth(rawValue: auth) }
+        route.allowedOverrides = texts(node["allow_override"]).compactMap { RouteSettings.Override(rawValue: $0) }
         route.policy = node["policy"]?.text.flatMap { $0 == "none" ? nil : $0 }
         route.stripPrefix = node["strip_prefix"]?.text
         if let prefix = route.stripPrefix, pattern != prefix, !pattern.hasPrefix(prefix + "/") {

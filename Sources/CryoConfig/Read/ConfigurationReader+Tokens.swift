@@ -20,13 +20,26 @@ extension ConfigurationReader {
         var settings = TokenSettings(name: name, source: source)
         settings.initialToken = initialToken
         settings.initialRefreshToken = initialRefreshToken
-        settings.inject.header = node["inject"]?["header"]?.text ?? settings.inject.header
-        settings.inject.format = node["inject"]?["format"]?.text ?? settings.inject.format
-        choose(node["inject"]?["on_client_value"], &settings.inject.onClientValue)
+        settings.inject = inject(node["inject"])
+        settings.upstreams = texts(node["upstreams"])
+        settings.hooks = hooks(node["hooks"], at: "\(path).hooks")
         settings.refresh = refresh(node["refresh"])
         settings.sessionName = node["session"]?.text
         settings.storeFile = node["store"]?["file"]?.text
         settings.storeRedis = node["store"]?["redis"].flatMap { redisStore($0, at: "\(path).store.redis") }
+        return settings
+    }
+
+    private func inject(_ node: YAMLNode?) -> InjectSettings {
+        var settings = InjectSettings()
+        for place in InjectSettings.Place.allCases {
+            guard let name = node?[place.rawValue]?.text else { continue }
+            settings.place = place
+            settings.name = name
+        }
+        if settings.place != .header { settings.format = "{token}" }
+        settings.format = node?["format"]?.text ?? settings.format
+        choose(node?["on_client_value"], &settings.onClientValue)
         return settings
     }
 

@@ -72,6 +72,15 @@ struct ConfigurationReader {
             note(upstreams, "upstreams: needs at least one upstream")
         }
         configuration.tokens = entries(root["tokens"]).compactMap { token($0.key, $0.value) }
+        for entry in root["tokens"]?.entries ?? [] {
+            let names = root["upstreams"]?.entries.map(\.key) ?? []
+            for (index, item) in (entry.value["upstreams"]?.items ?? []).enumerated() {
+                guard let name = item.text, !names.contains(name) else { continue }
+                note(
+                    item, "tokens.\(entry.key).upstreams[\(index)]: there is no upstream \(quoted(name))",
+                    suggestion: suggestion(for: name, among: names))
+            }
+        }
         configuration.policies = entries(root["policies"]).map { policy($0.key, $0.value) }
         configuration.routes = routes(root)
         // A route that names a host says that the gateway answers for it.

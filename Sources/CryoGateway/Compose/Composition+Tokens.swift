@@ -1,6 +1,7 @@
 // How a token's settings become a credential store with its source behind it.
 // Domain: cold
 
+import CryoHooks
 import CryoIO
 import CryoPipeline
 import CryoTokens
@@ -60,14 +61,16 @@ extension Composition {
     }
 
     /// One keeper per session name; a reload keeps those it still needs.
-    static func session(of settings: TokenSettings, among present: [String: SessionKeeper], log: Log) -> SessionKeeper {
+    static func session(
+        of settings: TokenSettings, among present: [String: SessionKeeper], hooks: Hooks, log: Log
+    ) -> SessionKeeper {
         let name = settings.sessionName ?? settings.name
         if let keeper = present[name] { return keeper }
         return SessionKeeper(
             name: name, revision: .random(), monotonic: { Clock.monotonicNanoseconds() },
             later: { milliseconds, work in
                 DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(milliseconds), execute: work)
-            }, observer: SessionLog(log: log))
+            }, observer: SessionObservers([SessionLog(log: log), hooks]))
     }
 
     private static func tell(_ event: TokenEvent, of token: String, _ session: SessionKeeper) {
@@ -92,6 +95,9 @@ extension Composition {
 
     /// Everything a token is made of as one text; literal secrets by their hash. Tells whether a reload keeps the login.
     private static func fingerprint(of settings: TokenSettings) -> String {
+        var settings = settings
+        // Who is told of a token is no part of it.
+        settings.hooks = []
         var text = String(describing: settings)
         for case .literal(let secret) in settings.references { text += " \(secret.fingerprint)" }
         return text

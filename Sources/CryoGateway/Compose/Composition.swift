@@ -3,6 +3,7 @@
 
 import CryoAudit
 import CryoConfig
+import CryoHooks
 import CryoIO
 import CryoPipeline
 import CryoServer
@@ -16,6 +17,9 @@ final class Composition: Sendable {
     let admission: Admission
     let tokens: [String: TokenPart]
     let statistics: ExchangeStatistics
+    /// One for all compositions of a gateway, so that a token that lives on tells the newest hooks.
+    let hooks: Hooks
+    private let hookTable: [HookOwner: [HookQueue]]
 
     /// A token's store and the source behind it.
     struct TokenPart: Sendable {
@@ -55,10 +59,12 @@ final class Composition: Sendable {
         let log = surroundings.log
         self.configuration = configuration
         admission = try Self.admission(configuration.listen)
+        hooks = old?.hooks ?? Hooks(unixMicroseconds: { Clock.unixMicroseconds() })
+        hookTable = try Self.hookTable(configuration, replacing: old?.hookTable ?? [:], log: log)
         var tokens: [String: TokenPart] = [:]
         var sessions = old?.sessions ?? [:]
         for settings in configuration.tokens {
-            let session = Self.session(of: settings, among: sessions, log: log)
+            let session = Self.session(of: settings, among: sessions, hooks: hooks, log: log)
             sessions[session.name] = session
             tokens[settings.name] = try Self.token(settings, replacing: old?.tokens[settings.name], session: session, log: log)
         }
@@ -70,7 +76,7 @@ final class Composition: Sendable {
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
         plan = try Self.plan(
             configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log), statistics: statistics,
-            secrets: surroundings.secrets)
+            secrets: surroundings.secrets, hooks: hooks)
     }
 
     var sessions: [String: SessionKeeper] {
@@ -116,7 +122,7 @@ final class Composition: Sendable {
 
     private static func plan(
         _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?,
-        statistics: ExchangeStatistics, secrets: [Secret]
+        statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks
     ) throws(GatewayError) -> PipelinePlan {
         let upstreams = configuration.upstreams.map { UpstreamPlan($0) }
         var policies: [String: PolicyPlan] = [:]
@@ -138,7 +144,7 @@ final class Composition: Sendable {
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
             audit: configuration.audit, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
             trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect, statistics: statistics,
-            otherSecrets: secrets)
+            otherSecrets: secrets, policies: Array(policies.values), hooks: hooks)
     }
 
     /// Joins the tokens to their sessions; before this composition's first exchange.
@@ -148,8 +154,9 @@ final class Composition: Sendable {
         }
     }
 
-    /// Begins to watch the sources that may change by themselves.
+    /// Begins to watch the sources that may change by themselves, and tells its hooks from now on.
     func watchSources() {
+        hooks.use(hookTable)
         for part in tokens.values { part.start() }
     }
 
@@ -162,9 +169,13 @@ final class Composition: Sendable {
         if let audit, new.audit !== audit { audit.close() }
     }
 
+    /// How long the end waits for hooks that have not been told yet.
+    private static let hooksCloseMilliseconds = 2_000
+
     /// Ends everything; what the audit holds is written.
     func close() {
         for part in tokens.values { part.stop() }
+        hooks.close(within: Self.hooksCloseMilliseconds)
         audit?.close()
     }
 }

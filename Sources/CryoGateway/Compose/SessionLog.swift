@@ -15,3 +15,14 @@ struct SessionLog: SessionObserver {
         }
     }
 }
+
+/// Tells all of them, in this order.
+struct SessionObservers: SessionObserver {
+    private let observers: [any SessionObserver]
+
+    init(_ observers: [any SessionObserver]) { self.observers = observers }
+
+    func observe(_ event: SessionEvent, of session: String, tokens: [String]) {
+        for observer in observers { observer.observe(event, of: session, tokens: tokens) }
+    }
+}

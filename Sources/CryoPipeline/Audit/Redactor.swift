@@ -16,10 +16,13 @@ package final class Redactor: Sendable {
     package static let secretBytesMin = 6
 
     package init(_ settings: RedactionSettings, credentials: [CredentialStore], secrets: [Secret] = []) {
-        headers = (settings.headers + credentials.map(\.settings.inject.header)).map { Array($0.lowercased().utf8) }
+        func names(_ place: InjectSettings.Place) -> [String] {
+            credentials.map(\.settings.inject).filter { $0.place == place }.map(\.name)
+        }
+        headers = (settings.headers + names(.header)).map { Array($0.lowercased().utf8) }
         json = settings.json.map { Array($0.lowercased().utf8) }
         jsonBytesMax = json.map(\.count).max() ?? 0
-        query = settings.query.map { Array($0.lowercased().utf8) }
+        query = (settings.query + names(.query)).map { Array($0.lowercased().utf8) }
         self.credentials = credentials
         fixedNeedles = secrets.flatMap(Self.needles(of:))
     }
@@ -67,7 +70,12 @@ package final class Redactor: Sendable {
             guard raw.count >= secretBytesMin else { return [] }
             var needles = [raw]
             let encoded = percentEncoded(raw)
-            if encoded != raw { needles.append(encoded) }
+            if encoded != raw {
+                needles.append(encoded)
+                // Some write the digits small.
+                let small = lowercasedEscapes(encoded)
+                if small != encoded { needles.append(small) }
+            }
             // The last group depends on what follows in a longer text; without it the rest still matches.
             let base64 = raw.withUnsafeBytes { Base64.encode($0) }
             needles.append(Array(base64.prefix(raw.count / 3 * 4)))
@@ -81,21 +89,12 @@ package final class Redactor: Sendable {
         }
     }
 
-    private static func percentEncoded(_ bytes: [UInt8]) -> [UInt8] {
-        let digits: StaticString = "0123456789ABCDEF"
-        var encoded: [UInt8] = []
-        for byte in bytes {
-            let isUnreserved =
-                (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 || byte == 0x2D || byte == 0x2E || byte == 0x5F || byte == 0x7E
-            if isUnreserved {
-                encoded.append(byte)
-            } else {
-                encoded.append(0x25)
-                encoded.append(digits.utf8Start[Int(byte >> 4)])
-                encoded.append(digits.utf8Start[Int(byte & 15)])
-            }
+    private static func lowercasedEscapes(_ encoded: [UInt8]) -> [UInt8] {
+        var small = encoded
+        for index in encoded.indices where encoded[index] == 0x25 {
+            for digit in [index + 1, index + 2] where digit < small.count && small[digit] &- 0x41 < 6 { small[digit] |= 0x20 }
         }
-        return encoded
+        return small
     }
 
     private static func replace(_ needle: [UInt8], in bytes: inout [UInt8]) {

@@ -50,6 +50,8 @@ package final class Exchange: RequestConsumer {
     var revision: SessionRevision?
     var baseFields = FieldSection()
     var baseFieldsCount = (bytes: 0, lines: 0)
+    /// The client's cookies without the one that carries the token; nil where no cookie does.
+    var clientCookies: [[UInt8]]?
     var requestID: [UInt8] = []
 
     // forward
@@ -137,7 +139,17 @@ package final class Exchange: RequestConsumer {
             if countVia(head.fields, pseudonym: environment.pseudonym) >= Self.passesMax {
                 return refuse(.loopDetected, status: 508, detail: "the request has passed this gateway before")
             }
-            begin(on: match.route, head)
+            choose(head, match)
+        }
+    }
+
+    private func choose(_ head: RequestHead, _ match: RouteMatch) {
+        switch OverrideRule(plan: plan).choose(head.fields, on: match.route) {
+        case .asConfigured: begin(on: match.route, head)
+        case .other(let route):
+            self.match = match.taking(route)
+            begin(on: route, head)
+        case .unknown(let detail): refuse(.overrideUnknown, status: 400, detail: detail)
         }
     }
 
@@ -148,6 +160,7 @@ package final class Exchange: RequestConsumer {
         let standing = tokenStanding(on: route, head)
         var rules = ExchangeRules()
         rules.injectsToken = route.credentials != nil && standing != .keptClientValue
+        rules.isAuthOptional = route.settings.auth == .optional
         rules.canRefresh = route.credentials?.canRefresh ?? false
         // The raw view is the upstream's answer whatever it is (ledger IC3).
         rules.hasPolicy = route.policy.map { $0.settings.view != .raw && $0.settings.failureMode == .replace } ?? false
@@ -240,7 +253,9 @@ package final class Exchange: RequestConsumer {
         switch action {
         case .nothing: break
         case .startAttempt: startAttempt()
-        case .demandToken: demandToken()
+        case .demandToken:
+            noteRefusal()
+            demandToken()
         case .hold: isHolding = true
         case .stream: streamResponse(marked: nil)
         case .judge: judge()
@@ -249,6 +264,7 @@ package final class Exchange: RequestConsumer {
         case .fail(let reason): replyFailure(reason, status: nil)
         case .replyHeld(let reason): streamResponse(marked: reason)
         case .giveUpAndRefresh(let reason, let repliesHeld):
+            noteRefusal()
             match?.route.credentials?.refreshInBackground(.refused(version: credential?.version ?? 0))
             if repliesHeld { streamResponse(marked: reason) } else { replyFailure(reason, status: nil) }
         case .finish: finishReply()
@@ -259,14 +275,22 @@ package final class Exchange: RequestConsumer {
         }
     }
 
+    private func noteRefusal() {
+        guard response != nil, !records.isEmpty else { return }
+        records[records.count - 1].refusedBy = business == nil ? "status" : "business_code"
+    }
+
     // MARK: Deadlines
 
     package func deadlineReached(_ nanoseconds: UInt64) {
         guard !isOver else { return }
         while let kind = deadlines.takeDue(at: nanoseconds), !isOver {
-            let event = ExchangeEvent.deadline(kind, isReplayable: isReplayable)
-            if kind == .tokenWait { withdrawTicket() }
-            perform(machine.handle(event))
+            if kind == .tokenWait || kind == .total { withdrawTicket() }
+            if kind == .backOff, !takeLatestToken() {
+                perform(machine.handle(.tokenExpired))
+            } else {
+                perform(machine.handle(.deadline(kind, isReplayable: isReplayable)))
+            }
         }
         armDeadlines()
     }
@@ -343,5 +367,7 @@ struct AttemptRecord {
     var status: UInt16 = 0
     var outcome: StaticString = "responded"
     var tokenVersion: UInt64 = 0
+    /// What told that the token is refused, where that made a difference: `status` or `business_code`.
+    var refusedBy: StaticString?
     var timing = AttemptTiming()
 }

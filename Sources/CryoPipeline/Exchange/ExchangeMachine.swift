@@ -5,6 +5,8 @@
 package struct ExchangeRules: Sendable {
     /// The route injects a token, and did not keep the client's own value.
     package var injectsToken = false
+    /// Without a usable token the request goes on without one (`auth: optional`).
+    package var isAuthOptional = false
     /// The token's source can make another one.
     package var canRefresh = false
     /// What a policy refuses becomes failure JSON.
@@ -37,6 +39,8 @@ package enum TokenStanding: Sendable, Equatable {
     /// None, or expired, but the source can make one.
     case unusable
     case missing
+    /// The client sent a value of its own where the token goes, and the token's settings forbid it.
+    case clientValueRejected
 }
 
 package enum JudgeResult: Sendable, Equatable {
@@ -56,6 +60,8 @@ package enum ExchangeEvent: Sendable {
     case tokenDecided(RefreshDecision)
     /// `isSameSession`: the newer token belongs to the login the exchange began with.
     case tokenAnswered(TokenAnswer, isSameSession: Bool)
+    /// The back-off is over, but the token has expired meanwhile and its login has no newer one.
+    case tokenExpired
     case headReceived(HeadDisposition, refusesToken: Bool, isRetryStatus: Bool, isReplayable: Bool)
     /// The held body is complete, or as much of it as is kept.
     case holdEnded(isComplete: Bool, isReplayable: Bool)
@@ -102,7 +108,7 @@ package struct ExchangeMachine: Sendable {
     package enum State: Sendable, Equatable {
         /// Next: awaitingToken, forwarding, done.
         case created
-        /// There is no usable token; a refresh is on its way. Next: forwarding, done.
+        /// There is no usable token; a refresh is on its way, or asked for. Next: forwarding, done.
         case awaitingToken
         /// An attempt is with the upstream, no final head yet. Next: holding, streaming, backingOff, done.
         case forwarding
@@ -110,7 +116,7 @@ package struct ExchangeMachine: Sendable {
         case holding(HoldPurpose)
         /// The token was refused; the response is held. Next: forwarding, streaming, done.
         case awaitingRefresh
-        /// Next: forwarding, streaming, done.
+        /// Next: forwarding, awaitingToken, streaming, done.
         case backingOff
         /// The head went to the client: nothing is retried any more. Next: done.
         case streaming
@@ -122,6 +128,8 @@ package struct ExchangeMachine: Sendable {
     package private(set) var attempts: UInt32 = 0
     package private(set) var authRetries: UInt32 = 0
     package private(set) var retries: UInt32 = 0
+    /// Attempts carry the token; false once `isAuthOptional` let the request go on without one.
+    package private(set) var carriesToken: Bool
     package let rules: ExchangeRules
     /// What is done when the retry that was asked for is denied.
     private var withoutRetry = WithoutRetry.fail(.upstreamStatus)
@@ -134,6 +142,7 @@ package struct ExchangeMachine: Sendable {
 
     package init(rules: ExchangeRules) {
         self.rules = rules
+        carriesToken = rules.injectsToken
         outcomes.read = .parsed
         outcomes.route = .matched
         outcomes.refresh = .notNeeded
@@ -148,6 +157,7 @@ package struct ExchangeMachine: Sendable {
         // refresh: before retry, so that a refused token never uses up a transient retry.
         case .tokenDecided(let decision): return decide(decision)
         case .tokenAnswered(let answer, let isSameSession): return answer == .ready ? tokenReady(isSameSession) : tokenFailed(answer)
+        case .tokenExpired: return tokenExpired()
         // forward, then the judging order of the seeds: HTTP status, then network, then business.
         case .headReceived(let disposition, let refusesToken, let isRetryStatus, let isReplayable):
             return receiveHead(disposition, refusesToken, isRetryStatus, isReplayable)
@@ -180,10 +190,22 @@ package struct ExchangeMachine: Sendable {
         case .unusable:
             state = .awaitingToken
             return .demandToken
-        case .missing:
-            outcomes.inject = .tokenMissing
-            return conclude(.tokenMissing)
+        case .missing: return goWithoutToken(.tokenMissing)
+        case .clientValueRejected:
+            outcomes.inject = .clientValueRejected
+            return conclude(.clientValueRejected)
         }
+    }
+
+    /// The end, unless the route asks for no more than a try.
+    private mutating func goWithoutToken(_ reason: FailureReason) -> ExchangeAction {
+        guard rules.isAuthOptional else {
+            outcomes.inject = .tokenMissing
+            return conclude(reason)
+        }
+        outcomes.inject = .unauthenticated
+        carriesToken = false
+        return start()
     }
 
     private mutating func start() -> ExchangeAction {
@@ -215,6 +237,7 @@ package struct ExchangeMachine: Sendable {
     private mutating func tokenReady(_ isSameSession: Bool) -> ExchangeAction {
         switch state {
         case .awaitingToken:
+            guard isSameSession else { return tokenFailed(.rejected) }
             outcomes.inject = .injected
             return start()
         case .awaitingRefresh:
@@ -241,12 +264,16 @@ package struct ExchangeMachine: Sendable {
             reason = .refreshWindowExceeded
         }
         switch state {
-        case .awaitingToken:
-            outcomes.inject = .tokenMissing
-            return conclude(answer == .rejected ? .tokenMissing : .tokenUnavailable)
+        case .awaitingToken: return goWithoutToken(answer == .rejected ? .tokenMissing : .tokenUnavailable)
         case .awaitingRefresh: return giveUp(reason)
         default: return .nothing
         }
+    }
+
+    private mutating func tokenExpired() -> ExchangeAction {
+        guard state == .backingOff else { return .nothing }
+        state = .awaitingToken
+        return .demandToken
     }
 
     /// The refused answer is final: as failure JSON where a policy asks for it, else as the upstream sent it.
@@ -277,7 +304,7 @@ package struct ExchangeMachine: Sendable {
     ) -> ExchangeAction {
         guard state == .forwarding else { return .nothing }
         outcomes.forward = .responded
-        if refusesToken, rules.injectsToken, rules.canRefresh, authRetries == 0 { return hold(.refusal) }
+        if refusesToken, carriesToken, rules.canRefresh, authRetries == 0 { return hold(.refusal) }
         if isRetryStatus, mayRetry(isReplayable) {
             withoutRetry = disposition == .fail ? .fail(.upstreamStatus) : .stream
             return hold(.retry)
@@ -403,6 +430,11 @@ package struct ExchangeMachine: Sendable {
             return end(.truncated, .abort)
         case (.total, .streaming), (.total, .created): return .nothing
         case (.total, .awaitingRefresh): return giveUp(.refreshFailed)
+        // The upstream has nothing to do with it.
+        case (.total, .awaitingToken):
+            outcomes.refresh = .failed
+            outcomes.inject = .tokenMissing
+            return conclude(.tokenUnavailable)
         // A status is judged before what came of its body.
         case (.total, .holding(.failure)): return endHold(false, isReplayable)
         case (.total, _):
@@ -431,7 +463,7 @@ package struct ExchangeMachine: Sendable {
             return rules.passesOversize ? end(.sent, .replyJudged) : conclude(.responseTooLarge)
         case .rejected(let refusesToken, let isRetryCode):
             outcomes.normalize = .businessRejected
-            if refusesToken, rules.injectsToken, rules.canRefresh, authRetries == 0 { return refused(isReplayable) }
+            if refusesToken, carriesToken, rules.canRefresh, authRetries == 0 { return refused(isReplayable) }
             guard isRetryCode, mayRetry(isReplayable) else { return conclude(.businessRejected) }
             withoutRetry = .fail(.businessRejected)
             return backOff()

@@ -26,12 +26,16 @@ package enum RouteOutcome: String, Sendable, CaseIterable {
     case originDenied = "origin_denied"
     case clientKeyMissing = "client_key_missing"
     case loopDetected = "loop_detected"
+    case overrideUnknown = "override_unknown"
 }
 
 package enum InjectOutcome: String, Sendable, CaseIterable {
     case injected
     case keptClientValue = "kept_client_value"
     case tokenMissing = "token_missing"
+    /// Sent without a token, because the route's `auth` is optional.
+    case unauthenticated
+    case clientValueRejected = "client_value_rejected"
     case notApplicable = "not_applicable"
 }
 

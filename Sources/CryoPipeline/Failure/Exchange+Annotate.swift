@@ -21,6 +21,7 @@ extension Exchange {
     func replyAnnotated(_ failure: Failure) {
         guard let response else { return }
         cancelAttempt()
+        tellHooksOfUnsentFailure()
         var fields = endToEndFields(of: response)
         annotate(&fields, failure)
         sendHead(response.status, fields, .length(UInt64(held.bytes.count)))

@@ -56,7 +56,15 @@ extension Exchange {
         failure.status = rule?.status ?? (refusesToken || endsSession ? 401 : policy.settings.failureStatus)
         failure.isRetryable = rule?.isRetryable ?? failure.isRetryable
         failure.codeName = rule?.name
-        // Compare-and-set: of many failures of one login only one ends it, and none ends a newer one (ledger AS2, AS6).
-        if endsSession, let store = route?.credentials, store.canRefresh, let revision { _ = store.logOut(expected: revision) }
+        if endsSession, failure.reason == .businessRejected { endSession(as: policy) }
+    }
+
+    /// Only what is final ends the session: a code that asked for a refresh which may still succeed later does not. Compare-and-set: of
+    /// many failures of one login only one ends it, and none ends a newer one, or outlives a newer token (ledger AS2, AS6).
+    private func endSession(as policy: PolicyPlan) {
+        guard let store = match?.route.credentials, store.canRefresh, let revision,
+            store.logOut(expected: revision, tokenVersion: credential?.version)
+        else { return }
+        plan.hooks?.sessionExpired(policy: policy.settings.name, token: store.settings.name, revision: revision)
     }
 }

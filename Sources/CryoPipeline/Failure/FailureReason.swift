@@ -17,8 +17,10 @@ package enum FailureReason: String, Sendable, CaseIterable {
     case adminKeyMissing = "admin_key_missing"
     case adminRefused = "admin_refused"
     case loopDetected = "loop_detected"
+    case overrideUnknown = "override_unknown"
     case tokenMissing = "token_missing"
     case tokenUnavailable = "token_unavailable"
+    case clientValueRejected = "client_value_rejected"
     case upstreamDNSFailed = "upstream_dns_failed"
     case connectRefused = "connect_refused"
     case connectTimedOut = "connect_timed_out"
@@ -109,11 +111,17 @@ package enum FailureTable {
             .loopDetected, .http, 508, .route, .gateway, false, "ServerError", 508, "proxy_loop_detected", "Loop detected", "请求循环",
             "The request has passed this gateway before."),
         row(
+            .overrideUnknown, .http, 400, .route, .client, false, "ClientError", 400, "http_request_denied", "Unknown override",
+            "指定的令牌或策略不存在", "The token or policy the request names cannot be chosen here."),
+        row(
             .tokenMissing, .authenticationExpired, 401, .inject, .gateway, false, "AuthError", 401, nil, "No token", "身份验证失败",
             "There is no token for this route."),
         row(
             .tokenUnavailable, .authenticationExpired, 502, .inject, .gateway, true, "AuthError", 401, nil, "Token unavailable", "身份验证失败",
             "The token source failed and no valid token is held."),
+        row(
+            .clientValueRejected, .http, 400, .inject, .client, false, "ClientError", 400, "http_request_denied", "Client value rejected",
+            "请求自带的凭证不被接受", "The request carries a value of its own where the gateway puts its token."),
         row(
             .upstreamDNSFailed, .network, 502, .forward, .upstream, true, "NetworkError", -1000, "dns_error", "Upstream name not resolved",
             "无法连接到服务器", "The upstream's name could not be resolved."),

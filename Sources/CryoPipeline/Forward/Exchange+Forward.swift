@@ -12,7 +12,7 @@ extension Exchange {
         _ = body?.rewind()
         if let route = match?.route { injectToken(on: route) }
         var record = AttemptRecord(startedAt: now)
-        record.tokenVersion = machine.rules.injectsToken ? credential?.version ?? 0 : 0
+        record.tokenVersion = machine.carriesToken ? credential?.version ?? 0 : 0
         records.append(record)
         if head.expectsContinue { context.sink.sendContinue() }
         underlyingDetail = nil
@@ -38,7 +38,7 @@ extension Exchange {
             || head.isMethod("TRACE")
     }
 
-    /// The origin-form target: base path, the client's path less the stripped prefix, the query untouched.
+    /// The origin-form target: base path, the client's path less the stripped prefix, the query untouched but for a token that goes there.
     private func target(_ head: RequestHead, _ match: RouteMatch) -> [UInt8] {
         var target: [UInt8] = []
         let path = head.fields.bytes[match.path]
@@ -52,10 +52,7 @@ extension Exchange {
         } else {
             target.append(contentsOf: path)
         }
-        if let query = match.query {
-            target.append(0x3F)
-            target.append(contentsOf: head.fields.bytes[query])
-        }
+        appendQuery(match.query.map { head.fields.bytes[$0] }, on: match.route, to: &target)
         return target
     }
 

@@ -39,6 +39,7 @@ package struct PolicySettings: Sendable {
     package var codes: [String: CodeRule] = [:]
     /// Business codes that end the session.
     package var sessionExpiredCodes: [String] = []
+    package var hooks: [HookSettings] = []
 
     package init(name: String) { self.name = name }
 }

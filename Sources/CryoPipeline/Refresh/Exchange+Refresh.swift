@@ -2,32 +2,41 @@
 // Domain: worker
 
 extension Exchange {
+    /// Rounds of one demand. A second is needed when the newer token that is there has expired too; more would be a race lost twice.
+    private static let demandRoundsMax = 3
+
     func demandToken() {
         guard let store = match?.route.credentials else { return }
-        let cause: RefreshCause
-        if machine.state == .awaitingToken {
-            cause = .unusable
-        } else {
-            cause = .refused(version: credential?.version ?? 0)
+        var refused = machine.state == .awaitingRefresh ? credential?.version ?? 0 : nil
+        for _ in 0..<Self.demandRoundsMax {
+            let cause: RefreshCause =
+                if let refused { .refused(version: refused) } else { .unusable(version: credential?.version ?? 0) }
+            switch demand(cause, of: store) {
+            case .waiting(let ticket, let isLeader): return wait(ticket, isLeader: isLeader, for: store)
+            case .answered(.alreadyNewer):
+                if !takeNewerToken(from: store) || !isSameSession { return perform(machine.handle(.tokenDecided(.rejected))) }
+                if isTokenUsable { return perform(machine.handle(.tokenDecided(.alreadyNewer))) }
+                refused = nil
+            case .answered(let decision): return perform(machine.handle(.tokenDecided(decision)))
+            }
         }
+        perform(machine.handle(.tokenDecided(.failed)))
+    }
+
+    private func demand(_ cause: RefreshCause, of store: CredentialStore) -> TokenDemand {
         // SAFETY: the box is opened on this worker only, by the work that `submit` brings back to it.
         nonisolated(unsafe) let exchange = self
         let submit = context.scheduler.submit
-        let demand = store.demand(cause) { answer in
+        return store.demand(cause) { answer in
             submit { exchange.receiveToken(answer) }
         }
-        switch demand {
-        case .waiting(let ticket, let isLeader):
-            self.ticket = ticket
-            let timeout = UInt64(store.settings.refresh.timeoutMilliseconds) * 1_000_000
-            // The flight has the same bound; the waiter's is a little later so that the flight's own answer comes first.
-            deadlines.tokenWait = now &+ timeout &+ 1_000_000_000
-            armDeadlines()
-            perform(machine.handle(.tokenDecided(isLeader ? .lead : .join)))
-        case .answered(let decision):
-            takeNewerToken(from: store)
-            perform(machine.handle(.tokenDecided(decision == .alreadyNewer && !isSameSession ? .rejected : decision)))
-        }
+    }
+
+    private func wait(_ ticket: UInt64, isLeader: Bool, for store: CredentialStore) {
+        self.ticket = ticket
+        deadlines.tokenWait = now &+ RefreshGate.flightNanoseconds(of: store.settings.refresh)
+        armDeadlines()
+        perform(machine.handle(.tokenDecided(isLeader ? .lead : .join)))
     }
 
     private func receiveToken(_ answer: TokenAnswer) {
@@ -36,20 +45,41 @@ extension Exchange {
         deadlines.tokenWait = .max
         var answer = answer
         if answer == .ready {
-            takeNewerToken(from: store)
-            if credential == nil { answer = .rejected }
+            let refused = machine.state == .awaitingRefresh ? credential?.version : nil
+            if !takeNewerToken(from: store) || credential?.version == refused {
+                // Gone, or the very same token that was refused (report B-03).
+                answer = .rejected
+            } else if !isTokenUsable {
+                answer = .failed
+            }
         }
         perform(machine.handle(.tokenAnswered(answer, isSameSession: isSameSession)))
         armDeadlines()
     }
 
-    private func takeNewerToken(from store: CredentialStore) {
-        guard let newer = store.snapshot() else { return }
+    /// False when there is none any more.
+    private func takeNewerToken(from store: CredentialStore) -> Bool {
+        guard let newer = store.snapshot() else { return false }
         if revision == nil { revision = newer.revision }
         credential = newer
+        return true
     }
 
     private var isSameSession: Bool { credential?.revision == revision }
+
+    /// Before another attempt after a transient failure: the newest token of the exchange's own login (ledger TK4). False when that
+    /// one has expired meanwhile.
+    func takeLatestToken() -> Bool {
+        guard machine.carriesToken, let store = match?.route.credentials else { return true }
+        if let latest = store.snapshot(), latest.revision == revision { credential = latest }
+        return isTokenUsable
+    }
+
+    /// An expired token is never sent (design §7).
+    var isTokenUsable: Bool {
+        guard let credential else { return false }
+        return credential.expiresAt.map { context.scheduler.unixMicroseconds / 1_000_000 < $0 } ?? true
+    }
 
     func withdrawTicket() {
         guard let ticket else { return }

@@ -5,10 +5,17 @@
 package enum RefreshCause: Sendable, Equatable {
     /// The upstream refused this version.
     case refused(version: UInt64)
-    /// There is no token, or the one there is has expired.
-    case unusable
-    /// The token still works but will expire soon; nobody waits.
-    case early
+    /// This version has expired; 0: there was no token.
+    case unusable(version: UInt64)
+    /// This version still works but will expire soon; nobody waits.
+    case early(version: UInt64)
+
+    /// What the asker saw. Another worker may have seen a newer one installed since.
+    var version: UInt64 {
+        switch self {
+        case .refused(let version), .unusable(let version), .early(let version): version
+        }
+    }
 }
 
 /// What somebody who needs a newer token is to do.
@@ -21,7 +28,7 @@ package enum RefreshDecision: Sendable, Equatable {
     case alreadyNewer
     /// A refresh for this version was refused for good, or the source has nothing newer.
     case rejected
-    /// A refresh failed a moment ago; the next try comes after the back-off. Or too many wait.
+    /// A refresh failed a moment ago; the next try comes after the back-off. Or too many wait, or the flight is overdue.
     case failed
     case windowExceeded
 }
@@ -41,6 +48,8 @@ package struct RefreshGate: Sendable {
     /// Delay before the next try after a failure that may pass, doubling from the first to the last.
     package static let backoffMinNanoseconds: UInt64 = 1_000_000_000
     package static let backoffMaxNanoseconds: UInt64 = 30_000_000_000
+    /// What a flight and its waiters get beyond the source's own timeout, so that the flight's answer comes first.
+    package static let graceNanoseconds: UInt64 = 1_000_000_000
 
     package private(set) var state: State = .idle
     /// The version for which a refresh is known to be useless, and until when that is believed; a new version clears it.
@@ -50,21 +59,35 @@ package struct RefreshGate: Sendable {
     private var backoffUntil: UInt64 = 0
     private var window: RefreshWindow
     private let waitersMax: Int
+    /// How long a flight may take before nobody joins it any more.
+    private let flightNanoseconds: UInt64
     private var isCountedFlight = false
+    /// When the last refresh brought a token; nil once another came from elsewhere.
+    private var renewedAt: UInt64?
 
     package init(settings: RefreshSettings) {
         window = RefreshWindow(limit: settings.perWindowMax, seconds: settings.windowSeconds)
         waitersMax = settings.waitersMax
+        flightNanoseconds = Self.flightNanoseconds(of: settings)
+    }
+
+    /// The bound of one flight, and of waiting for it.
+    package static func flightNanoseconds(of settings: RefreshSettings) -> UInt64 {
+        UInt64(settings.timeoutMilliseconds) * 1_000_000 + graceNanoseconds
     }
 
     /// `current`: the version of the token held now, 0 for none. `waiters`: how many wait already.
     package mutating func demand(_ cause: RefreshCause, current: UInt64, waiters: Int, at nanoseconds: UInt64) -> RefreshDecision {
-        if case .refused(let version) = cause, version < current { return .alreadyNewer }
-        if case .refreshing = state {
+        if cause.version < current { return .alreadyNewer }
+        if case .refreshing(let since) = state {
+            // A source that does not answer holds up those who wait for it already, and nobody else. It is not asked twice at a time.
+            if nanoseconds &- since > flightNanoseconds { return .failed }
             return waiters >= waitersMax ? .failed : .join
         }
         if hopelessVersion == current, nanoseconds < hopelessUntil { return .rejected }
         if nanoseconds < backoffUntil { return .failed }
+        // A token that has expired before it is a second old is a bad answer: an endpoint that gives no better is not asked for each request.
+        if case .unusable(version: 1...) = cause, let renewedAt, nanoseconds < renewedAt &+ Self.backoffMinNanoseconds { return .failed }
         if case .refused = cause {
             if window.isExceeded(at: nanoseconds) { return .windowExceeded }
             isCountedFlight = true
@@ -83,6 +106,7 @@ package struct RefreshGate: Sendable {
             hopelessVersion = nil
             failuresInARow = 0
             backoffUntil = 0
+            renewedAt = nanoseconds
             if isCountedFlight { window.count(at: nanoseconds) }
         case .unchanged, .rejected:
             hopelessVersion = current
@@ -103,5 +127,6 @@ package struct RefreshGate: Sendable {
         hopelessVersion = nil
         failuresInARow = 0
         backoffUntil = 0
+        renewedAt = nil
     }
 }

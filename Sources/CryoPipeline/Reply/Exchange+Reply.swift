@@ -20,6 +20,7 @@ extension Exchange {
             failure.revision = revision
             if annotatesFailures { annotate(&fields, failure) } else { mark(&fields, kind: failure.kind, reason) }
             self.failure = failure
+            tellHooksOfUnsentFailure()
         }
         sendHead(response.status, fields, responseFraming)
         let wasPaused = isHeldPaused
@@ -110,6 +111,7 @@ extension Exchange {
         case .originDenied: outcomes.route = .originDenied
         case .clientKeyMissing: outcomes.route = .clientKeyMissing
         case .loopDetected: outcomes.route = .loopDetected
+        case .overrideUnknown: outcomes.route = .overrideUnknown
         default: outcomes.read = .malformed
         }
         outcomes.reply = reason == .clientGone ? .clientGone : .sent
@@ -152,6 +154,7 @@ extension Exchange {
             format == .message
             ? FailureBody.renderMessage(failure) : FailureBody.render(failure, facts: facts, held: shown, scanner: environment.scanner)
         plan.redactor.scrub(&body)
+        if format == .message { tellHooksOfUnsentFailure() } else { tellHooks(failure, body: body) }
         sendHead(failure.status, fields, .length(UInt64(body.count)))
         bytesSent = UInt64(body.count)
         _ = body.withUnsafeBytes { context.sink.sendBody($0) }
@@ -182,7 +185,7 @@ extension Exchange {
         return failure
     }
 
-    private func showsUpstreamBody(_ reason: FailureReason) -> Bool {
+    func showsUpstreamBody(_ reason: FailureReason) -> Bool {
         switch reason {
         case .upstreamStatus, .refreshRejected, .refreshFailed, .refreshWindowExceeded, .bodyNotReplayable, .businessRejected,
             .responseNotJSON, .responseTruncated:

@@ -122,6 +122,7 @@ struct RewriteRule {
 extension Exchange {
     /// Puts the gateway's address in the place of the upstream's, line by line. A client that named the upstream itself keeps it.
     func rewriteAddresses(_ fields: inout FieldSection) {
+        removeOwnToken(&fields)
         guard let match, !match.isAbsolute else { return }
         let settings = match.route.settings.rewrite
         guard settings.location || settings.cookies else { return }
@@ -134,6 +135,18 @@ extension Exchange {
                 let value = fields.withValue(at: index) { Array($0) }
                 fields.setValue(at: index, rule.cookie(value, isSecure: context.isTLS))
             }
+        }
+    }
+
+    /// An upstream that redirects with the query it got would tell the client the token in it; the next request gets it anew.
+    private func removeOwnToken(_ fields: inout FieldSection) {
+        guard machine.carriesToken, let credential, match?.route.credentials?.injection.place == .query else { return }
+        for index in fields.lines.indices where fields.has("location", at: index) || fields.has("content-location", at: index) {
+            let value = fields.withValue(at: index) { Array($0) }
+            guard let mark = value.firstIndex(of: 0x3F) else { continue }
+            let end = value[mark...].firstIndex(of: 0x23) ?? value.endIndex
+            guard let query = QueryPairs.removing(pair: credential.injectedValue, from: value[(mark + 1)..<end]) else { continue }
+            fields.setValue(at: index, Array(value[..<mark]) + (query.isEmpty ? [] : [0x3F] + query) + value[end...])
         }
     }
 

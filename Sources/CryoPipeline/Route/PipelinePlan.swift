@@ -24,6 +24,7 @@ package final class UpstreamPlan: Sendable {
 package final class RoutePlan: Sendable {
     package let settings: RouteSettings
     package let upstream: UpstreamPlan
+    /// nil: nothing is injected.
     package let credentials: CredentialStore?
     package let policy: PolicyPlan?
     let pattern: PathPattern
@@ -34,9 +35,8 @@ package final class RoutePlan: Sendable {
     /// nil: no page of another site may use the route.
     let cors: CORSPlan?
     let retry: RetryRule
-    let refreshBusinessCodes: Set<[UInt8]>
-    let tokenHeader: [UInt8]
-    let tokenHeaderLowercased: [UInt8]
+    let allowsTokenOverride: Bool
+    let allowsPolicyOverride: Bool
     /// nil: nobody counts.
     let statistics: RouteStatistics?
     let upstreamDurations: DurationHistogram?
@@ -49,7 +49,7 @@ package final class RoutePlan: Sendable {
         upstreamDurations = statistics?.upstreams[upstream.settings.name]
         self.settings = settings
         self.upstream = upstream
-        self.credentials = credentials
+        self.credentials = settings.auth == RouteSettings.Auth.none ? nil : credentials
         self.policy = policy
         pattern = PathPattern(settings.path)
         host = settings.host.map { Array($0.utf8) }
@@ -58,17 +58,40 @@ package final class RoutePlan: Sendable {
         name = Array(settings.name.utf8)
         cors = CORSPlan(settings.cors, routeMethods: settings.methods)
         retry = RetryRule(settings.retry)
-        refreshBusinessCodes = Set((credentials?.settings.refresh.onBusinessCodes ?? []).map { Array($0.utf8) })
-        let header = credentials?.settings.inject.header ?? "Authorization"
-        tokenHeader = Array(header.utf8)
-        tokenHeaderLowercased = Array(header.lowercased().utf8)
+        allowsTokenOverride = settings.allowedOverrides.contains(.token)
+        allowsPolicyOverride = settings.allowedOverrides.contains(.policy)
     }
+
+    /// The same route with another token and policy, as one request chose them. Shares everything that was prepared.
+    init(_ route: RoutePlan, credentials: CredentialStore?, policy: PolicyPlan?) {
+        settings = route.settings
+        upstream = route.upstream
+        self.credentials = route.settings.auth == RouteSettings.Auth.none ? nil : credentials
+        self.policy = policy
+        pattern = route.pattern
+        host = route.host
+        methods = route.methods
+        stripPrefix = route.stripPrefix
+        name = route.name
+        cors = route.cors
+        retry = route.retry
+        allowsTokenOverride = route.allowsTokenOverride
+        allowsPolicyOverride = route.allowsPolicyOverride
+        statistics = route.statistics
+        upstreamDurations = route.upstreamDurations
+    }
+
+    var refreshBusinessCodes: Set<[UInt8]> { credentials?.refreshBusinessCodes ?? [] }
 }
 
 package final class PipelinePlan: Sendable {
     package let routes: [RoutePlan]
     package let upstreams: [UpstreamPlan]
     package let credentials: [CredentialStore]
+    let policies: [PolicyPlan]
+    let hooks: (any HookSink)?
+    /// Where each of `credentials` may be taken by a request that chooses it, as origins; nil: anywhere.
+    private let tokenOrigins: [Set<String>?]
     package let redactor: Redactor
     package let audit: AuditSettings?
     package let auditSink: (any AuditSink)?
@@ -85,7 +108,7 @@ package final class PipelinePlan: Sendable {
         routes: [RoutePlan], upstreams: [UpstreamPlan], credentials: [CredentialStore], hosts: [String], audit: AuditSettings?,
         auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
         trustedProxies: [AddressBlock] = [], connect: ListenSettings.Connect = .off, statistics: ExchangeStatistics? = nil,
-        otherSecrets: [Secret] = []
+        otherSecrets: [Secret] = [], policies: [PolicyPlan] = [], hooks: (any HookSink)? = nil
     ) {
         unroutedStatistics = statistics?.unrouted
         // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
@@ -97,6 +120,9 @@ package final class PipelinePlan: Sendable {
         }.map(\.element)
         self.upstreams = upstreams
         self.credentials = credentials
+        self.policies = policies
+        self.hooks = hooks
+        tokenOrigins = credentials.map { Self.origins(of: $0, routes: routes, upstreams: upstreams) }
         self.hosts = hosts.map { Array($0.lowercased().utf8) }
         self.audit = audit
         self.auditSink = auditSink
@@ -106,5 +132,17 @@ package final class PipelinePlan: Sendable {
         bodyBytesMax = limits.bodyBytesMax
         redactor = Redactor(
             audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: otherSecrets + (clientKey.map { [$0] } ?? []))
+    }
+
+    private static func origins(of store: CredentialStore, routes: [RoutePlan], upstreams: [UpstreamPlan]) -> Set<String>? {
+        let named = upstreams.filter { store.settings.upstreams.contains($0.settings.name) }
+        if !store.settings.upstreams.isEmpty { return Set(named.map(\.settings.url.origin)) }
+        let used = Set(routes.filter { $0.credentials === store }.map(\.upstream.settings.url.origin))
+        return used.isEmpty ? nil : used
+    }
+
+    /// A token goes only to the origins it belongs to (design §7), whatever a request asks for.
+    func mayTake(_ index: Int, to upstream: UpstreamPlan) -> Bool {
+        tokenOrigins[index]?.contains(upstream.settings.url.origin) ?? true
     }
 }

@@ -13,6 +13,11 @@ struct RouteMatch {
     let isAbsolute: Bool
     /// The request comes from a page of another site, whose origin the route lists.
     let admitsOrigin: Bool
+
+    /// The same way, with what the request chose for itself.
+    func taking(_ route: RoutePlan) -> RouteMatch {
+        RouteMatch(route: route, path: path, query: query, isAbsolute: isAbsolute, admitsOrigin: admitsOrigin)
+    }
 }
 
 enum RouteDecision {

@@ -11,6 +11,20 @@ package struct RouteSettings: Sendable {
     package var methods: [String] = []
     package var upstream: String
     package var token: String?
+    /// What a request needs in order to go on.
+    package enum Auth: String, Sendable, CaseIterable {
+        /// A usable token.
+        case required
+        /// Nothing; it carries the token if there is a usable one.
+        case optional
+        /// Nothing, and it carries none.
+        case none
+    }
+    /// nil: required where there is a token.
+    package var auth: Auth?
+    /// What a request may choose itself by header.
+    package enum Override: String, Sendable, CaseIterable { case token, policy }
+    package var allowedOverrides: [Override] = []
     package var policy: String?
     package var stripPrefix: String?
     package var retry = RetrySettings()

@@ -44,13 +44,13 @@ package final class Credential: Sendable {
     /// Counts the versions of this token, from 1.
     package let version: UInt64
     package let revision: SessionRevision
-    /// The value of the injected header, made once per version.
-    package let headerValue: [UInt8]
+    /// What requests carry, made once per version: the value of a header, or a pair of a query or cookie.
+    package let injectedValue: [UInt8]
     private let used = Atomic<Bool>(false)
 
     package init(
         token: Secret, refreshToken: Secret?, expiresAt: Int64?, refreshAt: Int64? = nil, version: UInt64, revision: SessionRevision,
-        headerValue: [UInt8]
+        injectedValue: [UInt8]
     ) {
         self.token = token
         self.refreshToken = refreshToken
@@ -58,7 +58,7 @@ package final class Credential: Sendable {
         self.refreshAt = refreshAt ?? expiresAt
         self.version = version
         self.revision = revision
-        self.headerValue = headerValue
+        self.injectedValue = injectedValue
     }
 
     /// True once an exchange has taken it: a token that nobody uses is not refreshed in the background.

@@ -29,15 +29,15 @@ package enum TokenEvent: Sendable {
 
 package final class CredentialStore: Sendable {
     package let settings: TokenSettings
+    package let injection: Injection
+    /// `refresh.on_business_codes` as bytes.
+    let refreshBusinessCodes: Set<[UInt8]>
     private let refresher: any TokenRefresher
     private let report: @Sendable (String, TokenEvent) -> Void
     private let state: Mutex<State>
     private let monotonic: @Sendable () -> UInt64
 
-    private struct Waiter {
-        let ticket: UInt64
-        let resume: @Sendable (TokenAnswer) -> Void
-    }
+    private typealias Waiters = [UInt64: @Sendable (TokenAnswer) -> Void]
 
     private struct State {
         var credential: Credential?
@@ -47,8 +47,11 @@ package final class CredentialStore: Sendable {
         var session: Session
         /// The login is being forgotten: until that is done the source would bring it back.
         var isHeld = false
+        /// A session has ended and no other has begun.
+        var hasEnded = false
         var gate: RefreshGate
-        var waiters: [Waiter] = []
+        /// By ticket, so that one of thousands can leave without a search.
+        var waiters: Waiters = [:]
         var lastTicket: UInt64 = 0
         /// Values that were in use a while ago and must still be redacted.
         var retired: [Secret] = []
@@ -65,6 +68,8 @@ package final class CredentialStore: Sendable {
         monotonic: @escaping @Sendable () -> UInt64, report: @escaping @Sendable (String, TokenEvent) -> Void
     ) {
         self.settings = settings
+        injection = Injection(settings.inject)
+        refreshBusinessCodes = Set(settings.refresh.onBusinessCodes.map { Array($0.utf8) })
         self.refresher = refresher
         self.report = report
         self.monotonic = monotonic
@@ -73,7 +78,7 @@ package final class CredentialStore: Sendable {
             gate: RefreshGate(settings: settings.refresh))
         if let initial, !initial.token.isEmpty {
             initialState.version = 1
-            initialState.credential = Self.credential(initial, settings: settings, previous: nil, version: 1, revision: revision)
+            initialState.credential = Self.credential(initial, settings, injection, previous: nil, version: 1, revision: revision)
         }
         Self.updateNeedles(in: &initialState)
         state = Mutex(initialState)
@@ -98,9 +103,7 @@ package final class CredentialStore: Sendable {
         var flight: Credential??
         let result: TokenDemand = state.withLock { state in
             let current = state.credential?.version ?? 0
-            if state.isHeld { return .answered(.rejected) }
-            // The login of a refused token has ended: there is nothing newer for its requests.
-            if case .refused = cause, state.credential == nil { return .answered(.rejected) }
+            if needsLogin(state, cause) { return .answered(.rejected) }
             let decision = state.gate.demand(cause, current: current, waiters: state.waiters.count, at: now)
             guard decision == .lead || decision == .join else { return .answered(decision) }
             if decision == .lead {
@@ -108,23 +111,31 @@ package final class CredentialStore: Sendable {
                 state.flightVersion = state.version
             }
             state.lastTicket += 1
-            state.waiters.append(Waiter(ticket: state.lastTicket, resume: resume))
+            state.waiters[state.lastTicket] = resume
             return .waiting(ticket: state.lastTicket, isLeader: decision == .lead)
         }
         if case .some(let credential) = flight { start(credential) }
         return result
     }
 
-    /// Starts a refresh that nobody waits for, if none is on its way.
-    package func refreshInBackground(_ cause: RefreshCause = .early) {
+    /// True when no refresh can help: the login of a refused token has ended, so there is nothing newer for its requests; or one has
+    /// ended, and the source can only renew a login, not begin one; or one is being forgotten.
+    private func needsLogin(_ state: State, _ cause: RefreshCause?) -> Bool {
+        if state.isHeld { return true }
+        guard state.credential == nil else { return false }
+        if case .refused = cause { return true }
+        return state.hasEnded && !refresher.canIssue
+    }
+
+    /// Starts a refresh that nobody waits for, if none is on its way. nil: of whatever version is current.
+    package func refreshInBackground(_ cause: RefreshCause? = nil) {
         guard refresher.canRefresh else { return }
         let now = monotonic()
         var flight: Credential??
         state.withLock { state in
-            if state.isHeld { return }
-            if case .refused = cause, state.credential == nil { return }
+            if needsLogin(state, cause) { return }
             let current = state.credential?.version ?? 0
-            guard state.gate.demand(cause, current: current, waiters: 0, at: now) == .lead else { return }
+            guard state.gate.demand(cause ?? .early(version: current), current: current, waiters: 0, at: now) == .lead else { return }
             flight = .some(state.credential)
             state.flightVersion = state.version
         }
@@ -133,26 +144,24 @@ package final class CredentialStore: Sendable {
 
     /// A waiter that no longer waits. Its `resume` is not called after this returns, unless it is being called now.
     package func withdraw(ticket: UInt64) {
-        state.withLock { state in state.waiters.removeAll { $0.ticket == ticket } }
+        state.withLock { state in _ = state.waiters.removeValue(forKey: ticket) }
     }
 
     /// Takes a token from outside a refresh: a login, a changed file. A new session begins when `isLogin`, with `revision` if given.
     package func install(_ new: NewCredential, isLogin: Bool, revision: SessionRevision? = nil) {
         var began: SessionRevision?
-        let released = state.withLock { state -> [Waiter] in
-            if let current = state.credential, !isLogin, current.token.matches(new.token) { return [] }
+        let released = state.withLock { state -> Waiters in
+            if let current = state.credential, !isLogin, current.token.matches(new.token) { return [:] }
             let begins = isLogin || state.session.state != .authenticated
             install(new, isLogin: begins, revision: revision, in: &state)
             if begins, revision == nil { began = state.session.revision }
             state.gate.forgetFailures()
             // A refresh still on its way keeps its waiters: its end finds the newer version.
-            if case .refreshing = state.gate.state { return [] }
-            let waiters = state.waiters
-            state.waiters = []
-            return waiters
+            if case .refreshing = state.gate.state { return [:] }
+            return Self.takeWaiters(in: &state)
         }
         if let began { report(settings.name, .sessionBegan(revision: began)) }
-        for waiter in released { waiter.resume(.ready) }
+        Self.resume(released, .ready)
     }
 
     /// The present token goes on under another login's revision: one that another token of the same session began.
@@ -161,8 +170,8 @@ package final class CredentialStore: Sendable {
             guard let old = state.credential, old.revision != revision else { return }
             state.session.markAuthenticated(revision)
             state.credential = Credential(
-                token: old.token, refreshToken: old.refreshToken, expiresAt: old.expiresAt, version: old.version, revision: revision,
-                headerValue: old.headerValue)
+                token: old.token, refreshToken: old.refreshToken, expiresAt: old.expiresAt, refreshAt: old.refreshAt, version: old.version,
+                revision: revision, injectedValue: old.injectedValue)
         }
     }
 
@@ -175,8 +184,12 @@ package final class CredentialStore: Sendable {
     package func forgetFailures() { state.withLock { $0.gate.forgetFailures() } }
 
     /// Ends the session of that revision, once: clears the token and draws a new revision (ledger AS10). nil: whichever is current.
-    package func logOut(expected: SessionRevision?) -> Bool {
-        let ended = state.withLock { state in endSession(expected, in: &state) }
+    /// With `tokenVersion` only while that version is the newest: what an older one was told says nothing about a renewed login.
+    package func logOut(expected: SessionRevision?, tokenVersion: UInt64? = nil) -> Bool {
+        let ended = state.withLock { state -> SessionRevision? in
+            if let tokenVersion, let current = state.credential, current.version > tokenVersion { return nil }
+            return endSession(expected, in: &state)
+        }
         guard let ended else { return false }
         report(settings.name, .sessionExpired(revision: ended))
         return true
@@ -191,14 +204,23 @@ package final class CredentialStore: Sendable {
     private func complete(_ result: RefreshResult) {
         let now = monotonic()
         var events: [TokenEvent] = []
-        let (waiters, answer) = state.withLock { state -> ([Waiter], TokenAnswer) in
+        let (waiters, answer) = state.withLock { state -> (Waiters, TokenAnswer) in
             let answer = settle(result, in: &state, at: now, events: &events)
-            let waiters = state.waiters
-            state.waiters = []
-            return (waiters, answer)
+            return (Self.takeWaiters(in: &state), answer)
         }
         for event in events { report(settings.name, event) }
-        for waiter in waiters { waiter.resume(answer) }
+        Self.resume(waiters, answer)
+    }
+
+    private static func takeWaiters(in state: inout State) -> Waiters {
+        let waiters = state.waiters
+        state.waiters = [:]
+        return waiters
+    }
+
+    /// In the order in which they came.
+    private static func resume(_ waiters: Waiters, _ answer: TokenAnswer) {
+        for (_, resume) in waiters.sorted(by: { $0.key < $1.key }) { resume(answer) }
     }
 
     private func settle(
@@ -214,9 +236,13 @@ package final class CredentialStore: Sendable {
         let version = current?.version ?? 0
         switch result {
         case .renewed(let new):
-            if new.token.isEmpty || current?.token.matches(new.token) == true {
+            if new.token.isEmpty {
                 state.gate.complete(.unchanged, current: version, at: now)
                 return .rejected
+            }
+            if let current, current.token.matches(new.token) {
+                state.gate.complete(.unchanged, current: version, at: now)
+                return prolong(current, by: new, in: &state) ? .ready : .rejected
             }
             state.gate.complete(.renewed, current: version, at: now)
             let begins = state.session.state != .authenticated
@@ -247,12 +273,30 @@ package final class CredentialStore: Sendable {
     private func install(_ new: NewCredential, isLogin: Bool, revision: SessionRevision? = nil, in state: inout State) {
         if isLogin { state.session.markAuthenticated(revision ?? .random()) }
         state.isHeld = false
+        state.hasEnded = false
         retire(in: &state)
         state.version += 1
         state.credential = Self.credential(
-            new, settings: settings, previous: isLogin ? nil : state.credential, version: state.version,
+            new, settings, injection, previous: isLogin ? nil : state.credential, version: state.version,
             revision: state.session.revision)
         Self.updateNeedles(in: &state)
+    }
+
+    /// The same token once more: what came with it counts all the same. It keeps its version, so whoever was refused with it does not
+    /// take it for a newer one. True when it lives longer than was known.
+    private func prolong(_ current: Credential, by new: NewCredential, in state: inout State) -> Bool {
+        let isLonger =
+            if let expiresAt = current.expiresAt, let later = new.expiresAt { later > expiresAt } else { false }
+        if isLonger || new.refreshToken.map({ current.refreshToken?.matches($0) != true }) == true {
+            var kept = new
+            kept.expiresAt = new.expiresAt ?? current.expiresAt
+            state.credential = Self.credential(
+                kept, settings, injection, previous: current, version: current.version, revision: current.revision)
+            if let spent = current.refreshToken, new.refreshToken != nil { state.retired.append(spent) }
+            state.retired.removeFirst(max(0, state.retired.count - Self.retiredMax))
+            Self.updateNeedles(in: &state)
+        }
+        return isLonger
     }
 
     private func endSession(_ expected: SessionRevision?, in state: inout State) -> SessionRevision? {
@@ -260,6 +304,7 @@ package final class CredentialStore: Sendable {
         guard state.session.beginLogoutIfCurrent(expected) else { return nil }
         retire(in: &state)
         state.credential = nil
+        state.hasEnded = true
         state.version += 1
         state.session.markLoggedOut(.random())
         return revision
@@ -282,29 +327,12 @@ package final class CredentialStore: Sendable {
     }
 
     private static func credential(
-        _ new: NewCredential, settings: TokenSettings, previous: Credential?, version: UInt64, revision: SessionRevision
+        _ new: NewCredential, _ settings: TokenSettings, _ injection: Injection, previous: Credential?, version: UInt64,
+        revision: SessionRevision
     ) -> Credential {
         Credential(
             token: new.token, refreshToken: new.refreshToken ?? previous?.refreshToken, expiresAt: new.expiresAt,
             refreshAt: new.refreshAt ?? new.expiresAt.map { $0 - settings.refresh.beforeExpirySeconds }, version: version,
-            revision: revision, headerValue: headerValue(of: new.token, format: settings.inject.format))
-    }
-
-    /// Replaces `{token}` in the format; an empty prefix leaves no space in front (ledger HD4).
-    static func headerValue(of token: Secret, format: String) -> [UInt8] {
-        let format = Array(format.utf8)
-        let mark = Array("{token}".utf8)
-        var value: [UInt8] = []
-        var index = 0
-        while index < format.count {
-            if format[index...].starts(with: mark) {
-                token.withBytes { value.append(contentsOf: $0) }
-                index += mark.count
-            } else {
-                value.append(format[index])
-                index += 1
-            }
-        }
-        return Array(value.drop { $0 == 0x20 })
+            revision: revision, injectedValue: injection.value(of: new.token))
     }
 }

@@ -14,6 +14,9 @@ package struct TokenSettings: Sendable {
     package var storeRedis: RedisStoreSettings?
     /// Tokens that name one session share one login; nil: the token has a session of its own, with its name.
     package var sessionName: String?
+    /// The upstreams a request may take this token to by choosing it; empty: those of the routes that name it, or all if none does.
+    package var upstreams: [String] = []
+    package var hooks: [HookSettings] = []
 
     package init(name: String, source: TokenSource) {
         self.name = name
@@ -56,8 +59,11 @@ package enum TokenSource: Sendable {
 }
 
 package struct InjectSettings: Sendable {
-    package enum OnClientValue: String, Sendable, CaseIterable { case replace, keep }
-    package var header: String = "Authorization"
+    package enum Place: String, Sendable, CaseIterable { case header, query, cookie }
+    package enum OnClientValue: String, Sendable, CaseIterable { case replace, keep, reject }
+    package var place: Place = .header
+    /// Of the header, the query parameter or the cookie.
+    package var name: String = "Authorization"
     /// Exactly one `{token}`.
     package var format: String = "Bearer {token}"
     package var onClientValue: OnClientValue = .replace

@@ -124,7 +124,7 @@ final class PairKeeper: Sendable {
         guard let later = state.withLock({ $0.elsewhere }), let current, !current.token.matches(later.token) else { return current }
         return Credential(
             token: later.token, refreshToken: later.refreshToken ?? current.refreshToken, expiresAt: later.expiresAt,
-            version: current.version, revision: current.revision, headerValue: [])
+            version: current.version, revision: current.revision, injectedValue: [])
     }
 
     func holds(_ refreshToken: Secret?) -> Bool {

@@ -75,7 +75,7 @@ private func plainlyRead(_ bytes: UnsafeRawBufferPointer) -> [Plain] {
     var parts: [[UInt8]] = []
     for line in endedLines(text) {
         if line.isEmpty {
-            event.content = Array(parts.joined(separator: [0x0A]))
+            event.content = Array(parts.joined(separator: [0x0A]).prefix(EventStreamTap.contentBytesMax))
             if hasFields { events.append(event) }
             event = Plain()
             hasFields = false
@@ -90,10 +90,10 @@ private func plainlyRead(_ bytes: UnsafeRawBufferPointer) -> [Plain] {
             parts.append(value)
             hasFields = true
         case "event":
-            event.type = value
+            event.type = Array(value.prefix(EventStreamTap.nameBytesMax))
             hasFields = true
         case "id" where !value.contains(0):
-            event.id = value
+            event.id = Array(value.prefix(EventStreamTap.nameBytesMax))
             hasFields = true
         case "retry":
             let digits = String(decoding: value, as: UTF8.self)
