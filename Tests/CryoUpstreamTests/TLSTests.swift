@@ -4,8 +4,9 @@
 import CryoHTTP
 import CryoPipeline
 import CryoTestSupport
-import CryoUpstream
 import Testing
+
+@testable import CryoUpstream
 
 @Suite(.serialized) struct TLSTests {
     private func run(_ attempts: Attempts, _ server: TLSServer, _ change: (inout UpstreamTLS) -> Void) -> Recorder {
@@ -51,5 +52,12 @@ import Testing
                 $0.pins = [other]
             }.error == .pinMismatch)
         attempts.close()
+    }
+
+    @Test("a pin keeps every character of its digest, also a slash at its beginning")
+    func pinForm() {
+        let digest = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+        #expect(UpstreamProfile.libcurlForm(ofPin: "sha256/A\(digest)") == "sha256//A\(digest)")
+        #expect(UpstreamProfile.libcurlForm(ofPin: "sha256//\(digest)") == "sha256///\(digest)")
     }
 }

@@ -80,10 +80,9 @@ final class UpstreamProfile {
             options.set(CURLOPT_SSLKEY, tls.clientKeyFile ?? file)
         }
         guard !tls.pins.isEmpty else { return }
-        // libcurl writes `sha256//…` where the configuration and RFC 7469 users write `sha256/…`.
-        let pins = tls.pins.map { pin in
-            pin.hasPrefix("sha256/") && !pin.hasPrefix("sha256//") ? "sha256//" + pin.dropFirst("sha256/".count) : pin
-        }
-        options.set(CURLOPT_PINNEDPUBLICKEY, pins.joined(separator: ";"))
+        options.set(CURLOPT_PINNEDPUBLICKEY, tls.pins.map(Self.libcurlForm).joined(separator: ";"))
     }
+
+    /// libcurl writes `sha256//…` where the configuration and RFC 7469 users write `sha256/…`. The digest itself may begin with a slash.
+    static func libcurlForm(ofPin pin: String) -> String { "sha256//" + pin.dropFirst("sha256/".utf8.count) }
 }
