@@ -102,6 +102,9 @@ extension Catalogue {
             "oversize", .choice(PolicySettings.OddBody.allCases.map(\.rawValue)), standard: policyStandards.oversize.rawValue,
             "a body longer than max_body_bytes"),
         CatalogueKey(
+            "streams", .choice(PolicySettings.Streams.allCases.map(\.rawValue)), standard: policyStandards.streams.rawValue,
+            "event streams and JSON lines: pass, or hold them back until the first event is judged (2 s and 64 KiB at most)"),
+        CatalogueKey(
             "max_body_bytes", .integer(1...67_108_864), standard: "\(policyStandards.bodyBytesMax)", units: "bytes",
             "bodies up to this size are judged"),
         CatalogueKey(

@@ -24,6 +24,7 @@ extension ConfigurationReader {
         choose(node["non_json"], &settings.nonJSON)
         choose(node["empty"], &settings.empty)
         choose(node["oversize"], &settings.oversize)
+        choose(node["streams"], &settings.streams)
         assign(node["max_body_bytes"], to: &settings.bodyBytesMax)
         choose(node["failure_format"], &settings.failureFormat)
         failure(node["failure"], &settings)

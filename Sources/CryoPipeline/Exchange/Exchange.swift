@@ -88,6 +88,8 @@ package final class Exchange: RequestConsumer {
     var retryBudget: RetryBudget?
     var isRetrying = false
 
+    /// Set while a stream is held back for its first event.
+    var firstEvent: FirstEventFinder?
     var business: BusinessFailure?
     var verdict: EnvelopeVerdict?
     var failure: Failure?
@@ -286,6 +288,7 @@ package final class Exchange: RequestConsumer {
         guard !isOver else { return }
         while let kind = deadlines.takeDue(at: nanoseconds), !isOver {
             if kind == .tokenWait || kind == .total { withdrawTicket() }
+            if kind == .lookAhead { firstEvent = nil }
             if kind == .backOff, !takeLatestToken() {
                 perform(machine.handle(.tokenExpired))
             } else {
@@ -331,8 +334,9 @@ struct ExchangeDeadlines {
     var total = UInt64.max
     var tokenWait = UInt64.max
     var backOff = UInt64.max
+    var lookAhead = UInt64.max
 
-    var nearest: UInt64 { min(response, idle, total, tokenWait, backOff) }
+    var nearest: UInt64 { min(response, idle, total, tokenWait, backOff, lookAhead) }
 
     /// The first that is due, taken out.
     mutating func takeDue(at nanoseconds: UInt64) -> DeadlineKind? {
@@ -355,6 +359,10 @@ struct ExchangeDeadlines {
         if idle <= nanoseconds {
             idle = .max
             return .idle
+        }
+        if lookAhead <= nanoseconds {
+            lookAhead = .max
+            return .lookAhead
         }
         return nil
     }

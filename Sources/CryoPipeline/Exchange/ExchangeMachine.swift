@@ -28,6 +28,8 @@ package enum HeadDisposition: Sendable, Equatable {
     case passThrough
     /// A 2xx whose body the policy looks at.
     case judge
+    /// A stream whose first event the policy looks at.
+    case judgeFirstEvent
     /// A status the policy turns into a failure.
     case fail
     /// A status the policy marks as a failure and sends on as it comes.
@@ -51,7 +53,7 @@ package enum JudgeResult: Sendable, Equatable {
     case rejected(refusesToken: Bool, isRetryCode: Bool = false)
 }
 
-package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff }
+package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff, lookAhead }
 
 package enum RetryDenial: Sendable { case budgetSpent, noTimeLeft }
 
@@ -103,7 +105,7 @@ package enum ExchangeAction: Sendable, Equatable {
 
 /// Events in, one action out. No I/O, no clock, no callbacks.
 package struct ExchangeMachine: Sendable {
-    package enum HoldPurpose: Sendable, Equatable { case refusal, retry, failure, judgement }
+    package enum HoldPurpose: Sendable, Equatable { case refusal, retry, failure, judgement, firstEvent }
 
     package enum State: Sendable, Equatable {
         /// Next: awaitingToken, forwarding, done.
@@ -311,6 +313,7 @@ package struct ExchangeMachine: Sendable {
         }
         switch disposition {
         case .judge: return hold(.judgement)
+        case .judgeFirstEvent: return hold(.firstEvent)
         case .fail: return hold(.failure)
         case .annotate:
             outcomes.normalize = .passedThrough
@@ -334,6 +337,8 @@ package struct ExchangeMachine: Sendable {
         case .refusal: return refused(isReplayable)
         case .retry: return backOff()
         case .failure: return conclude(.upstreamStatus)
+        // Nothing that could be judged came in time, or at all.
+        case .firstEvent: return pass(.passedThrough)
         case .judgement:
             if isComplete { return .judge }
             outcomes.normalize = .tooLarge
@@ -348,7 +353,7 @@ package struct ExchangeMachine: Sendable {
         case .forwarding:
             outcomes.forward = Self.outcome(of: error)
             return retryOrFail(FailureReason(error), isReplayable)
-        case .holding(.judgement):
+        case .holding(.judgement), .holding(.firstEvent):
             outcomes.forward = .reset
             return retryOrFail(.responseTruncated, isReplayable)
         case .holding:
@@ -421,7 +426,8 @@ package struct ExchangeMachine: Sendable {
         case (.response, .forwarding):
             outcomes.forward = .timedOut
             return retryOrFail(.upstreamTimedOut, isReplayable)
-        case (.idle, .holding(.judgement)):
+        case (.lookAhead, .holding(.firstEvent)): return endHold(false, isReplayable)
+        case (.idle, .holding(.judgement)), (.idle, .holding(.firstEvent)):
             outcomes.forward = .timedOut
             return conclude(.upstreamTimedOut)
         case (.idle, .holding): return endHold(false, isReplayable)
@@ -447,8 +453,11 @@ package struct ExchangeMachine: Sendable {
     // MARK: normalize, reply
 
     private mutating func judge(_ result: JudgeResult, _ isReplayable: Bool) -> ExchangeAction {
-        guard state == .holding(.judgement) else { return .nothing }
+        let isStream = state == .holding(.firstEvent)
+        guard isStream || state == .holding(.judgement) else { return .nothing }
         switch result {
+        case .accepted where isStream: return pass(.accepted)
+        case .unwrapped where isStream, .notJSON where isStream, .tooLarge where isStream: return pass(.passedThrough)
         case .accepted:
             outcomes.normalize = .accepted
             return end(.sent, .replyJudged)
@@ -468,6 +477,12 @@ package struct ExchangeMachine: Sendable {
             withoutRetry = .fail(.businessRejected)
             return backOff()
         }
+    }
+
+    private mutating func pass(_ outcome: NormalizeOutcome) -> ExchangeAction {
+        outcomes.normalize = outcome
+        state = .streaming
+        return .stream
     }
 
     private mutating func conclude(_ reason: FailureReason) -> ExchangeAction { end(.sent, .fail(reason)) }

@@ -142,6 +142,7 @@ extension Exchange {
         deadlines.idle = .max
         if isHolding {
             isHolding = false
+            endLookAhead()
             perform(machine.handle(.holdEnded(isComplete: true, isReplayable: isReplayable)))
         } else {
             isHeldPaused = false
@@ -174,10 +175,12 @@ extension Exchange {
         isHeldPaused = false
         verdict = nil
         business = nil
+        endLookAhead()
     }
 
     private var heldBytesMax: Int {
         if case .holding(.judgement) = machine.state { return match?.route.policy?.settings.bodyBytesMax ?? 0 }
+        if case .holding(.firstEvent) = machine.state { return Self.lookAheadBytesMax }
         return FailureBody.responseDataBytesMax
     }
 
@@ -187,7 +190,9 @@ extension Exchange {
             held.bytes.reserveCapacity(Int(length) + JSONScanner.padding)
         }
         held.bytes.append(contentsOf: bytes)
+        if firstEvent != nil, lookForFirstEvent(in: bytes) { return machine.state == .streaming && isAttemptOpen ? .more : .pause }
         guard held.bytes.count > heldBytesMax else { return .more }
+        endLookAhead()
         isHolding = false
         isHeldPaused = true
         perform(machine.handle(.holdEnded(isComplete: false, isReplayable: isReplayable)))

@@ -19,8 +19,9 @@ extension Exchange {
         if responseFraming == .length(0) || responseFraming == .none {
             return policy.settings.empty == .pass ? .passThrough : .judge
         }
-        switch MediaType.of(response.fields) {
-        case .eventStream, .ndjson: return .passThrough
+        let type = MediaType.of(response.fields)
+        switch type {
+        case .eventStream, .ndjson: return streamDisposition(type, response, policy)
         case .json, .text, .none: return .judge
         // A picture is no JSON whatever it holds; judging would only find that out late.
         case .other: return policy.settings.nonJSON == .pass ? .passThrough : .judge
@@ -50,13 +51,16 @@ extension Exchange {
         switch verdict {
         case .accepted(.whole): return .accepted
         case .accepted: return .unwrapped
-        case .rejected(let failure):
-            business = failure
-            let refusesToken = failure.codeText.map { match?.route.refreshBusinessCodes.contains($0) ?? false } ?? false
-            let isRetryCode = failure.codeText.map { match?.route.retry.allows(businessCode: $0) ?? false } ?? false
-            return .rejected(refusesToken: refusesToken, isRetryCode: isRetryCode)
+        case .rejected(let failure): return rejection(failure)
         case .notJSON(let detail): return notJSON(detail)
         }
+    }
+
+    func rejection(_ failure: BusinessFailure) -> JudgeResult {
+        business = failure
+        let refusesToken = failure.codeText.map { match?.route.refreshBusinessCodes.contains($0) ?? false } ?? false
+        let isRetryCode = failure.codeText.map { match?.route.retry.allows(businessCode: $0) ?? false } ?? false
+        return .rejected(refusesToken: refusesToken, isRetryCode: isRetryCode)
     }
 
     private func notJSON(_ detail: StaticString) -> JudgeResult {

@@ -10,6 +10,11 @@ package struct PolicySettings: Sendable {
         case asIs = "as_is"
         case camelCase = "camel_case"
     }
+    /// What is looked at of event streams and JSON lines.
+    package enum Streams: String, Sendable, CaseIterable {
+        case pass
+        case firstEvent = "first_event"
+    }
     package enum OddBody: String, Sendable, CaseIterable { case pass, fail }
 
     package var name: String
@@ -23,6 +28,7 @@ package struct PolicySettings: Sendable {
     package var nonJSON: OddBody = .fail
     package var empty: OddBody = .pass
     package var oversize: OddBody = .pass
+    package var streams: Streams = .pass
     /// Bodies up to this size are judged.
     package var bodyBytesMax: Int = 1_048_576
     package var failureStatus: UInt16 = 422

@@ -1,0 +1,77 @@
+// Looks for the first event of a stream that can be judged, before a byte of it goes to the client (ledger SS5).
+// Domain: worker
+
+import CryoHTTP
+import CryoJSON
+
+/// Fed what arrives of a stream, until it has the first event with content, or the first record.
+struct FirstEventFinder {
+    private enum Tap {
+        case events(EventStreamTap)
+        case records(LineStreamTap)
+    }
+    private var tap: Tap
+
+    init(_ type: MediaType) { tap = type == .ndjson ? .records(LineStreamTap()) : .events(EventStreamTap()) }
+
+    /// nil: not yet. Events that only carry an id or a time to wait say nothing about success.
+    mutating func find(in bytes: UnsafeRawBufferPointer) -> [UInt8]? {
+        var index = 0
+        while index < bytes.count {
+            let rest = UnsafeRawBufferPointer(rebasing: bytes[index...])
+            switch tap {
+            case .events(var events):
+                let (consumed, event) = events.next(rest)
+                tap = .events(events)
+                index += consumed
+                if let event, !event.content.isEmpty { return event.content }
+            case .records(var records):
+                let (consumed, record) = records.next(rest)
+                tap = .records(records)
+                index += consumed
+                if let record { return record.bytes }
+            }
+        }
+        return nil
+    }
+}
+
+extension Exchange {
+    /// How long a stream is held back for its first event; then it goes on as it is.
+    static let lookAheadMilliseconds: UInt64 = 2000
+    /// How many bytes of a stream are held back for its first event.
+    static let lookAheadBytesMax = 64 * 1024
+
+    /// Streams are only looked into when the policy asks for it, and while they have no content coding.
+    func streamDisposition(_ type: MediaType, _ response: ResponseHead, _ policy: PolicyPlan) -> HeadDisposition {
+        guard policy.settings.streams == .firstEvent, !response.fields.contains("content-encoding") else { return .passThrough }
+        firstEvent = FirstEventFinder(type)
+        deadlines.lookAhead = now &+ Self.lookAheadMilliseconds * 1_000_000
+        return .judgeFirstEvent
+    }
+
+    /// Takes held bytes; judges the first event once it is there.
+    func lookForFirstEvent(in bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let content = firstEvent?.find(in: bytes), let policy = match?.route.policy else { return false }
+        endLookAhead()
+        isHolding = false
+        isHeldPaused = true
+        perform(machine.handle(.judged(verdict(onEvent: content, policy), isReplayable: isReplayable)))
+        return true
+    }
+
+    func endLookAhead() {
+        firstEvent = nil
+        deadlines.lookAhead = .max
+    }
+
+    private func verdict(onEvent content: [UInt8], _ policy: PolicyPlan) -> JudgeResult {
+        var content = content
+        switch EnvelopeJudge(scanner: environment.scanner).judge(padding: &content, by: policy) {
+        case .accepted: return .accepted
+        case .rejected(let failure): return rejection(failure)
+        // `[DONE]`, a text, a number of a counter: no envelope, and no business of the policy.
+        case .notJSON: return .notJSON
+        }
+    }
+}
