@@ -109,6 +109,7 @@ if isFuzzing {
 /// The micro benchmark exists only when asked for: CRYONET_BENCH=1.
 if Context.environment["CRYONET_BENCH"] == "1" {
     package.targets += [
-        .executableTarget(name: "cryonet-bench", dependencies: ["CryoJSON", "CryoPipeline"], path: "Tests/Bench", swiftSettings: strict)
+        .executableTarget(
+            name: "cryonet-bench", dependencies: ["CryoJSON", "CryoPipeline"], path: "Tests/Bench/Judge", swiftSettings: strict)
     ]
 }

@@ -54,7 +54,11 @@ struct AuditFile: ~Copyable {
             offset += count
         }
         let whole = batch[..<offset].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
-        for byte in batch[..<whole] where byte == 0x0A { result.lines += 1 }
+        var rest = batch[..<whole]
+        while let found = UnsafeRawBufferPointer(rebasing: rest).firstLineEnd {
+            result.lines += 1
+            rest = rest.dropFirst(found + 1)
+        }
         if whole < offset { isTorn = !cutTail(offset - whole, batch[whole..<offset]) }
         return result
     }
@@ -123,5 +127,13 @@ struct AuditFile: ~Copyable {
         guard let file = identity(of: reader), file.isRegular, file.size > 0 else { return false }
         var last: UInt8 = 0x0A
         return pread(reader, &last, 1, file.size - 1) == 1 && last != 0x0A
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Where the first line feed is.
+    fileprivate var firstLineEnd: Int? {
+        guard let start = baseAddress, let found = memchr(start, 0x0A, count) else { return nil }
+        return UnsafeRawPointer(found) - start
     }
 }

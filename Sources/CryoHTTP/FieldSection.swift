@@ -41,6 +41,16 @@ package struct FieldSection: Sendable {
         lines.reserveCapacity(lineCapacity)
     }
 
+    /// A copy that can be changed: with room for lines to come, so that neither array grows again.
+    package func copy(reservingBytes: Int, lines reservedLines: Int) -> FieldSection {
+        var copy = FieldSection()
+        copy.bytes.reserveCapacity(bytes.count + reservingBytes)
+        copy.bytes.append(contentsOf: bytes)
+        copy.lines.reserveCapacity(lines.count + reservedLines)
+        copy.lines.append(contentsOf: lines)
+        return copy
+    }
+
     @inlinable
     package mutating func addLine(_ line: FieldLine) { lines.append(line) }
 

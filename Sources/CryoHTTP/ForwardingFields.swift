@@ -5,6 +5,8 @@ extension FieldSection {
     /// Appends `element` (not from this section) to the list field `name` (lower case). Several lines of that name become one, in order: a server that reads only
     /// the first line must not miss the last element.
     package mutating func appendListElement(_ name: StaticString, _ element: UnsafeRawBufferPointer) {
+        // The usual case, without a copy.
+        guard contains(name) else { return append(name: name.rawBytes, value: element) }
         var combined: [UInt8] = []
         var place: Int?
         for index in lines.indices where has(name, at: index) {
@@ -50,8 +52,11 @@ package func appendVia(_ fields: inout FieldSection, minorVersion: UInt8?, pseud
     case nil: version = "2 "
     default: version = "1.1 "
     }
-    let element = Array(version.rawBytes) + pseudonym
-    element.withUnsafeBytes { fields.appendListElement("via", $0) }
+    withUnsafeTemporaryAllocation(byteCount: version.utf8CodeUnitCount + pseudonym.count, alignment: 1) { element in
+        element.copyMemory(from: version.rawBytes)
+        UnsafeMutableRawBufferPointer(rebasing: element[version.utf8CodeUnitCount...]).copyBytes(from: pseudonym)
+        fields.appendListElement("via", UnsafeRawBufferPointer(element))
+    }
 }
 
 /// How often Via names that pseudonym as a recipient: how often the message has been here (RFC 9110 §7.6.3).

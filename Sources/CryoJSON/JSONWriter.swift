@@ -31,8 +31,12 @@ package struct JSONWriter {
 
     package mutating func endArray() { close(UInt8(ascii: "]")) }
 
+    /// A name in the source needs no escape: it is written as it is.
     package mutating func key(_ name: StaticString) {
-        string(name)
+        beginValue()
+        bytes.append(UInt8(ascii: "\""))
+        bytes.append(contentsOf: UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount))
+        bytes.append(UInt8(ascii: "\""))
         endKey()
     }
 

@@ -48,6 +48,22 @@ import Testing
         #expect(JSONFixture(writer.bytes).read { $0.stringBytes($1) } == Array(content.utf8))
     }
 
+    @Test("What needs an escape gets it wherever it stands", arguments: ["\"", "\\", "\n", "\u{7F}", "é", "\u{2028}", "!", "]"])
+    func escapesAnywhere(special: String) {
+        var writer = JSONWriter()
+        writer.string(special)
+        let escaped = text(writer).dropFirst().dropLast()
+        for length in 0..<20 {
+            for place in 0...length {
+                let before = String(repeating: "a", count: place)
+                let after = String(repeating: "#", count: length - place)
+                writer.reset()
+                writer.string(before + special + after)
+                #expect(text(writer) == "\"" + before + escaped + after + "\"")
+            }
+        }
+    }
+
     @Test(
         "Invalid UTF-8 is replaced as the standard library replaces it",
         arguments: [

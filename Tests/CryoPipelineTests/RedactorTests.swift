@@ -23,6 +23,20 @@ private func body(_ input: String) -> String? { text(Array(input.utf8).withUnsaf
 
 @Suite("The redactor")
 struct RedactorTests {
+    @Test("a live secret is found wherever it stands, whatever the length of the text, and nothing like it is touched")
+    func everyPlace() {
+        let token = "token-of-18-bytes."
+        for length in 0..<70 {
+            for place in 0...length {
+                let before = String(repeating: "t", count: place)
+                let after = String(repeating: ".", count: length - place)
+                #expect(scrubbed(before + token + after, token) == before + "***" + after)
+            }
+            let near = String(repeating: "token-of-18-bytes,", count: 1 + length / 18) + String(repeating: "t", count: length)
+            #expect(scrubbed(near, token) == near)
+        }
+    }
+
     @Test("a live secret is found raw, percent-encoded, base64-encoded and JSON-escaped, as often as it occurs")
     func liveValues() {
         let token = "se/cr\"et+1"

@@ -46,6 +46,18 @@ package final class RawConnection: @unchecked Sendable {
         return Array(buffer[..<count])
     }
 
+    /// Reads a line and gives it without its end.
+    package func readLine() -> String? {
+        while true {
+            if let end = buffer.firstIndex(of: 0x0A) {
+                let line = String(decoding: buffer[..<end], as: UTF8.self)
+                buffer.removeFirst(end + 1)
+                return line.hasSuffix("\r") ? String(line.dropLast()) : line
+            }
+            if !fill() { return nil }
+        }
+    }
+
     /// Reads until `ending` has come.
     package func read(until ending: String) -> String? {
         while !buffer.suffix(ending.utf8.count).elementsEqual(ending.utf8) { if !fill() { return nil } }

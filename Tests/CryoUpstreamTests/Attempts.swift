@@ -63,15 +63,16 @@ final class Recorder: AttemptReceiver, @unchecked Sendable {
 
     func readRequestBody(_ id: AttemptID, into buffer: UnsafeMutableRawBufferPointer) -> RequestBodyRead {
         guard !request.isEmpty else { return .end }
-        let piece = request.removeFirst()
-        sent.append(piece)
-        guard let piece else {
+        guard let piece = request.removeFirst() else {
+            sent.append(nil)
             waiting.signal()
             return .wait
         }
-        precondition(piece.count <= buffer.count)
-        buffer.copyBytes(from: piece)
-        return .bytes(piece.count)
+        let taken = Array(piece.prefix(buffer.count))
+        if taken.count < piece.count { request.insert(Array(piece.dropFirst(taken.count)), at: 0) }
+        sent.append(taken)
+        buffer.copyBytes(from: taken)
+        return .bytes(taken.count)
     }
 
     func rewindRequestBody(_ id: AttemptID) -> Bool {
@@ -80,6 +81,14 @@ final class Recorder: AttemptReceiver, @unchecked Sendable {
         sent = []
         return true
     }
+}
+
+/// The ways to an upstream that speaks HTTP/1.1.
+enum Way: CaseIterable, Sendable {
+    /// Our own HTTP/1.1 on connections of libcurl's.
+    case lane
+    /// libcurl's transfers.
+    case transfers
 }
 
 /// One worker with its forwarder.
@@ -93,9 +102,9 @@ final class Attempts: @unchecked Sendable {
     let worker: Worker
     let forwarder: CurlForwarder
 
-    init() throws {
+    init(_ way: Way = .lane) throws {
         worker = try Worker(index: 0)
-        forwarder = try CurlForwarder(on: worker)
+        forwarder = try CurlForwarder(on: worker, usesLane: way == .lane)
         worker.start()
     }
 

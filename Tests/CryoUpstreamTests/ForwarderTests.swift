@@ -1,4 +1,4 @@
-// Attempts against a scripted upstream: what goes over the wire, what comes back, how it ends.
+// Attempts against a scripted upstream, by either way: what goes over the wire, what comes back, how it ends.
 // Domain: cold
 
 import CryoHTTP
@@ -10,10 +10,6 @@ import Foundation
 import Testing
 
 @Suite(.serialized) struct ForwarderTests {
-    private let attempts: Attempts
-
-    init() throws { attempts = try Attempts() }
-
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
     /// Answers every request of every connection with `reply` and notes the heads.
@@ -26,8 +22,9 @@ import Testing
         }
     }
 
-    @Test("the upstream sees exactly the given fields, in order, and nothing implicit")
-    func exactBytes() {
+    @Test("the upstream sees exactly the given fields, in order, and nothing implicit", arguments: Way.allCases)
+    func exactBytes(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = Self.answering(Self.ok)
         let recorder = attempts.run(
             request(server, "GET", "/a/../b%2F?q=%20", fields: [("X-One", "1"), ("x-empty", ""), ("Cookie", "a=b"), ("Cookie", "c=d")]))
@@ -42,8 +39,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("one connection carries attempts of every kind, each with its own method and framing")
-    func reuse() {
+    @Test("one connection carries attempts of every kind, each with its own method and framing", arguments: Way.allCases)
+    func reuse(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = RawServer { server, connection in
             while let head = connection.readHead() {
                 let line = head.prefix { $0 != "\r\n" }
@@ -75,8 +73,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("an upload waits for the client and goes on when told")
-    func slowUpload() {
+    @Test("an upload waits for the client and goes on when told", arguments: Way.allCases)
+    func slowUpload(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = RawServer { _, connection in
             guard connection.readHead() != nil, connection.read(6) != nil else { return }
             connection.write(Self.ok)
@@ -91,8 +90,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("a refusal during an upload ends the attempt though the client has not finished")
-    func earlyAnswer() {
+    @Test("a refusal during an upload ends the attempt though the client has not finished", arguments: Way.allCases)
+    func earlyAnswer(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = RawServer { _, connection in
             guard connection.readHead() != nil else { return }
             connection.write("HTTP/1.1 413 Too Large\r\nContent-Length: 2\r\n\r\nno")
@@ -105,8 +105,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("a client that stops early does not let the part pass for the whole")
-    func shortUpload() {
+    @Test("a client that stops early does not let the part pass for the whole", arguments: Way.allCases)
+    func shortUpload(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = RawServer { server, connection in
             guard connection.readHead() != nil else { return }
             server.note(connection.read(6) == nil ? "cut" : "whole")
@@ -118,8 +119,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("a paused reader holds the upstream back, and 64 MiB then arrive whole")
-    func backPressure() {
+    @Test("a paused reader holds the upstream back, and 64 MiB then arrive whole", arguments: Way.allCases)
+    func backPressure(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let total = 64 << 20
         let server = RawServer { _, connection in
             guard connection.readHead() != nil else { return }
@@ -141,8 +143,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("a pooled connection that dies under a request: GET goes once more, POST does not")
-    func deadPooledConnection() {
+    @Test("a pooled connection that dies under a request: GET goes once more, POST does not", arguments: Way.allCases)
+    func deadPooledConnection(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = RawServer { server, connection in
             while let head = connection.readHead() {
                 server.note("\(connection.number) \(head.prefix(4))")
@@ -159,8 +162,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("a pooled connection whose end has already come is not used, whatever the method")
-    func closedPooledConnection() {
+    @Test("a pooled connection whose end has already come is not used, whatever the method", arguments: Way.allCases)
+    func closedPooledConnection(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let closed = DispatchSemaphore(value: 0)
         let server = RawServer { server, connection in
             guard connection.readHead() != nil else { return }
@@ -179,8 +183,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("different TLS or other settings for one address are different upstreams with handles of their own")
-    func profiles() {
+    @Test("different TLS or other settings for one address are different upstreams with handles of their own", arguments: Way.allCases)
+    func profiles(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = Self.answering(Self.ok)
         for count in 1...70 {
             var settings = upstream(server.port)
@@ -191,8 +196,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("many attempts at once all end, and no more handles are kept than allowed")
-    func manyAtOnce() {
+    @Test("many attempts at once all end, and no more handles are kept than allowed", arguments: Way.allCases)
+    func manyAtOnce(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = Self.answering(Self.ok)
         let recorders = (0..<300).map { _ in Recorder() }
         for recorder in recorders { _ = attempts.start(request(server), recorder) }
@@ -202,8 +208,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("an idempotent body is rewound for the second connection")
-    func rewind() {
+    @Test("an idempotent body is rewound for the second connection", arguments: Way.allCases)
+    func rewind(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = RawServer { server, connection in
             while let head = connection.readHead() {
                 if head.hasPrefix("PUT") { server.note(String(decoding: connection.read(3) ?? [], as: UTF8.self)) }
@@ -220,8 +227,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("each broken answer has its name", arguments: BrokenAnswer.all)
-    func brokenAnswers(_ answer: BrokenAnswer) {
+    @Test("each broken answer has its name", arguments: Way.allCases, BrokenAnswer.all)
+    func brokenAnswers(_ way: Way, _ answer: BrokenAnswer) throws {
+        let attempts = try Attempts(way)
         let server = RawServer { _, connection in
             guard connection.readHead() != nil else { return }
             connection.write(answer.bytes)
@@ -232,8 +240,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("interim answers are dropped and the answer follows")
-    func interim() {
+    @Test("interim answers are dropped and the answer follows", arguments: Way.allCases)
+    func interim(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = Self.answering("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + Self.ok)
         let recorder = attempts.run(request(server))
         #expect(recorder.ended && recorder.head?.status == 200 && recorder.events == 1)
@@ -241,8 +250,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("a coded body passes as it is, whatever its coding says")
-    func gzip() {
+    @Test("a coded body passes as it is, whatever its coding says", arguments: Way.allCases)
+    func gzip(_ way: Way) throws {
+        let attempts = try Attempts(way)
         // printf hello | gzip -n
         let coded: [UInt8] = [
             0x1f, 0x8b, 0x08, 0, 0, 0, 0, 0, 0, 0x03, 0xcb, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0, 0x86, 0xa6, 0x10, 0x36, 0x05, 0, 0, 0,
@@ -262,8 +272,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("a refused connection and an unknown name are told apart")
-    func unreachable() {
+    @Test("a refused connection and an unknown name are told apart", arguments: Way.allCases)
+    func unreachable(_ way: Way) throws {
+        let attempts = try Attempts(way)
         #expect(attempts.run(request(upstream(RawServer.deadPort()))).error == .connectRefused)
         var settings = upstream(80)
         settings.url.host = "no-such-name.invalid"
@@ -271,8 +282,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("plain bytes where TLS is expected fail the handshake")
-    func notTLS() {
+    @Test("plain bytes where TLS is expected fail the handshake", arguments: Way.allCases)
+    func notTLS(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = RawServer { _, connection in
             _ = connection.read(5)
             connection.write("HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -281,8 +293,9 @@ import Testing
         attempts.close()
     }
 
-    @Test("a cancelled attempt tells nothing more and closes its connection; its stale name is ignored")
-    func cancellation() {
+    @Test("a cancelled attempt tells nothing more and closes its connection; its stale name is ignored", arguments: Way.allCases)
+    func cancellation(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let closed = DispatchSemaphore(value: 0)
         let server = RawServer { _, connection in
             guard let head = connection.readHead() else { return }
@@ -309,13 +322,13 @@ import Testing
         attempts.close()
     }
 
-    @Test("an attempt may be cancelled and another begun from inside an event")
-    func beginInsideEvent() {
+    @Test("an attempt may be cancelled and another begun from inside an event", arguments: Way.allCases)
+    func beginInsideEvent(_ way: Way) throws {
+        let attempts = try Attempts(way)
         let server = Self.answering(Self.ok)
         let first = Recorder()
         let second = Recorder()
         let started = Attempts.Cell()
-        let attempts = attempts
         let again = request(server, "GET", "/again")
         first.onHead = {
             attempts.forwarder.cancel(started.id)

@@ -33,9 +33,9 @@ import Testing
         return (port, descriptors)
     }
 
-    @Test("no socket of an attempt that was given up while it connected is kept", arguments: [false, true])
-    func forgotten(isConnect: Bool) throws {
-        let attempts = try Attempts()
+    @Test("no socket of an attempt that was given up while it connected is kept", arguments: [false, true], Way.allCases)
+    func forgotten(isConnect: Bool, way: Way) throws {
+        let attempts = try Attempts(way)
         let (port, descriptors) = try Self.fullListener()
         defer { for descriptor in descriptors { Socket.close(descriptor) } }
         var attempt = request(upstream(port))

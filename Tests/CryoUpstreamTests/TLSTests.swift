@@ -10,15 +10,16 @@ import Testing
 @Suite(.serialized) struct TLSTests {
     private func run(_ attempts: Attempts, _ server: TLSServer, _ change: (inout UpstreamTLS) -> Void) -> Recorder {
         var settings = upstream(server.port, isTLS: true)
+        settings.usesHTTP2 = false
         change(&settings.tls)
         return attempts.run(request(settings, "GET", "/"))
     }
 
-    @Test("a certificate is trusted through the named file only, or when told to skip")
-    func trust() throws {
+    @Test("a certificate is trusted through the named file only, or when told to skip", arguments: Way.allCases)
+    func trust(_ way: Way) throws {
         let server = try #require(TLSServer())
         defer { server.stop() }
-        let attempts = try Attempts()
+        let attempts = try Attempts(way)
         #expect(run(attempts, server) { $0.caFile = server.caFile }.head?.status == 200)
         // The verified connection is not lent to a stricter or laxer upstream.
         #expect(run(attempts, server) { _ in }.error == .tlsCertificate)
@@ -28,11 +29,11 @@ import Testing
         attempts.close()
     }
 
-    @Test("of several pins one must match, also when verification is skipped")
-    func pins() throws {
+    @Test("of several pins one must match, also when verification is skipped", arguments: Way.allCases)
+    func pins(_ way: Way) throws {
         let server = try #require(TLSServer())
         defer { server.stop() }
-        let attempts = try Attempts()
+        let attempts = try Attempts(way)
         let other = "sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
         #expect(
             run(attempts, server) {

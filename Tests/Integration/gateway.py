@@ -76,7 +76,8 @@ def is_sanitized():
 
 
 def instrument_environment():
-    return {key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS") or key == "LLVM_PROFILE_FILE"}
+    names = ("LLVM_PROFILE_FILE", "CRYONET_FORWARDER")
+    return {key: value for key, value in os.environ.items() if key.endswith("SAN_OPTIONS") or key in names}
 
 
 class Gateway:

@@ -28,6 +28,12 @@ package enum Socket {
         }
     }
 
+    /// True when the peer has sent nothing and has not closed. Takes nothing.
+    package static func isQuiet(_ descriptor: Int32) -> Bool {
+        var byte: UInt8 = 0
+        return recv(descriptor, &byte, 1, Int32(MSG_PEEK)) < 0 && errno == EAGAIN
+    }
+
     /// Writes without SIGPIPE.
     package static func write(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> SocketWrite {
         while true {

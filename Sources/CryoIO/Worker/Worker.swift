@@ -15,6 +15,9 @@ package final class Worker: @unchecked Sendable {
     private static let eventsPerWaitMax = 256
     /// Batches per wake-up; then Dispatch may run others, and wakes us again because the descriptor is still readable.
     private static let batchesMax = 64
+    /// How long a wake-up waits for more when there is nothing left. Between requests that follow each other closely the worker so
+    /// stays in `epoll_wait` itself, and saves the way through Dispatch and its manager thread.
+    private static let lingerMilliseconds: Int32 = 2
 
     package let index: Int
     package let queue: DispatchQueue
@@ -178,9 +181,17 @@ package final class Worker: @unchecked Sendable {
 
     private func drain() {
         var batches = 0
+        var lingers = false
         while batches < Self.batchesMax {
-            let count = epoll_wait(epoll, events, Int32(Self.eventsPerWaitMax), 0)
-            if count <= 0 { break }
+            let count = epoll_wait(epoll, events, Int32(Self.eventsPerWaitMax), lingers ? Self.lingerMilliseconds : 0)
+            if count <= 0 {
+                if lingers || batches == 0 { break }
+                // The timer is in the same epoll: what is due meanwhile ends the wait.
+                armTimer()
+                lingers = true
+                continue
+            }
+            lingers = false
             readClocks()
             for index in 0..<Int(count) { dispatch(&events[index]) }
             fireDeadlines()

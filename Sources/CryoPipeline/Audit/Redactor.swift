@@ -107,20 +107,35 @@ package final class Redactor: Sendable {
     }
 
     private static func find(_ needle: [UInt8], in bytes: [UInt8], from start: Int) -> Int? {
-        guard let first = needle.first, bytes.count - start >= needle.count else { return nil }
-        return bytes.withUnsafeBufferPointer { bytes -> Int? in
-            var index = start
-            let last = bytes.count - needle.count
-            while index <= last {
-                if bytes[index] == first, matches(needle, bytes, at: index) { return index }
-                index += 1
-            }
-            return nil
-        }
+        guard !needle.isEmpty, bytes.count - start >= needle.count else { return nil }
+        return bytes.withUnsafeBytes { bytes in needle.withUnsafeBytes { find($0, in: bytes, from: start) } }
     }
 
-    private static func matches(_ needle: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
-        for offset in 1..<needle.count where bytes[index + offset] != needle[offset] { return false }
+    /// Compares the first and the last byte of the needle at sixteen places at a time; only where both fit it looks closer. Each audit line
+    /// is searched for every live secret, so this is a part of every exchange.
+    private static func find(_ needle: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        let distance = needle.count - 1
+        let last = bytes.count - needle.count
+        let head = SIMD16<UInt8>(repeating: needle[0])
+        let tail = SIMD16<UInt8>(repeating: needle[distance])
+        var index = start
+        while index + 15 <= last {
+            let heads = bytes.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self) .== head
+            let tails = bytes.loadUnaligned(fromByteOffset: index + distance, as: SIMD16<UInt8>.self) .== tail
+            if any(heads .& tails) {
+                for place in index..<index + 16 where matches(needle, bytes, at: place) { return place }
+            }
+            index += 16
+        }
+        while index <= last {
+            if matches(needle, bytes, at: index) { return index }
+            index += 1
+        }
+        return nil
+    }
+
+    private static func matches(_ needle: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer, at index: Int) -> Bool {
+        for offset in 0..<needle.count where bytes[index + offset] != needle[offset] { return false }
         return true
     }
 

@@ -30,7 +30,7 @@ extension Exchange {
     /// The fields every attempt begins with: the client's, less what is hop-by-hop or ours to say (RFC 9110 §7.6.1), plus what
     /// the gateway tells. The token is added per attempt.
     func prepareFields(_ head: RequestHead, on route: RoutePlan) {
-        var fields = head.fields
+        var fields = head.fields.copy(reservingBytes: Self.addedBytes, lines: Self.addedLines)
         removeHopByHop(&fields)
         fields.remove("content-length")
         fields.remove("expect")
@@ -41,8 +41,7 @@ extension Exchange {
         if route.credentials != nil, machine.rules.injectsToken {
             while let index = indexOfTokenHeader(in: fields, on: route) { fields.remove(at: index) }
         }
-        let address = clientAddress
-        address.withUnsafeBytes {
+        withClientAddress {
             setForwardingFields(
                 &fields, ForwardingFacts(clientAddress: $0, isSecure: context.isTLS, isTrusted: isTrustedProxy($0)))
         }
@@ -56,12 +55,17 @@ extension Exchange {
         baseFieldsCount = (fields.bytes.count, fields.lines.count)
     }
 
-    /// The peer's address without its port.
-    private var clientAddress: [UInt8] {
-        guard let colon = context.client.lastIndex(of: 0x3A) else { return context.client }
-        var address = Array(context.client[..<colon])
-        if address.first == 0x5B, address.last == 0x5D { address = Array(address.dropFirst().dropLast()) }
-        return address
+    /// What the gateway usually adds: forwarding fields, Host, Via, the request's id, some defaults and the token.
+    private static let addedBytes = 512
+    private static let addedLines = 12
+
+    /// The peer's address without its port and brackets.
+    private func withClientAddress(_ body: (UnsafeRawBufferPointer) -> Void) {
+        context.client.withUnsafeBytes { client in
+            guard let colon = client.lastIndex(of: 0x3A) else { return body(client) }
+            let isBracketed = colon > 1 && client[0] == 0x5B && client[colon - 1] == 0x5D
+            body(UnsafeRawBufferPointer(rebasing: isBracketed ? client[1..<colon - 1] : client[..<colon]))
+        }
     }
 
     /// What a listed proxy claims about its client is kept; nobody else is believed.

@@ -77,7 +77,7 @@ extension Exchange {
 
     /// The fields that go on to the client. The framing is the sink's to say, except where there is no body to frame.
     func endToEndFields(of response: ResponseHead) -> FieldSection {
-        var fields = response.fields
+        var fields = response.fields.copy(reservingBytes: 256, lines: 6)
         removeHopByHop(&fields)
         rewriteAddresses(&fields)
         if !isHead, response.status != 304 { fields.remove("content-length") }

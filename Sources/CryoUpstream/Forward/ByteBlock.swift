@@ -40,6 +40,9 @@ struct ByteBlock: ~Copyable {
 
     mutating func removeAll() { count = 0 }
 
+    /// `size` bytes behind the end have been written into the capacity.
+    mutating func extend(by size: Int) { count = min(count + size, capacity) }
+
     /// Gives back a block that one large body made grow.
     mutating func shrink(above limit: Int) {
         count = 0

@@ -23,11 +23,15 @@ package final class CurlForwarder: Endpoint, Forwarder {
     /// nil after `close`.
     private var multi: UnsafeMutableRawPointer?
     var sockets = CurlSocketTable()
-    private var profiles: [UpstreamProfile] = []
+    private(set) var profiles: [UpstreamProfile] = []
     var transfers: [CurlTransfer?] = []
     var tunnels = CurlTunnelTable()
-    /// For tunnels; its bytes are used up before the next receive.
-    let receiveBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: UpstreamProfile.receiveBytes, alignment: 64)
+    /// nil where every attempt is a transfer of libcurl's.
+    private var lane: Lane?
+    /// Connections of ours that libcurl is still making, by their handle.
+    private var connecting: [UnsafeMutableRawPointer: UpstreamConnection] = [:]
+    /// For our own connections; its bytes are used up before the next receive.
+    let receiveBuffer = UnsafeMutableRawBufferPointer.allocate(byteCount: UpstreamProfile.ownReceiveBytes, alignment: 64)
     private var generations: [UInt32] = []
     private var freeSlots: [UInt32] = []
     private var idleCount = 0
@@ -36,7 +40,9 @@ package final class CurlForwarder: Endpoint, Forwarder {
     var touched: [UInt32] = []
     /// Begun or cancelled while libcurl was running.
     private var pending: [UInt32] = []
-    private var isInLibcurl = false
+    /// Connections of ours that ended while libcurl was running.
+    private var ended: [UpstreamConnection] = []
+    private(set) var isInLibcurl = false
     var isSettling = false
     /// When libcurl wants to be called; 0: at the end of this batch.
     private var dueAt = UInt64.max
@@ -44,7 +50,8 @@ package final class CurlForwarder: Endpoint, Forwarder {
     private var kicks = 0
 
     /// Throws when libcurl has no memory for it: a forwarder without its callbacks would never hear of an answer.
-    package init(on worker: Worker) throws(SystemError) {
+    /// `usesLane` false: HTTP/1.1 too goes by libcurl's transfers.
+    package init(on worker: Worker, usesLane: Bool = CurlGlobal.allowsLane) throws(SystemError) {
         guard CurlGlobal.initialize(), let multi = curl_multi_init() else { throw SystemError("curl_multi_init", code: ENOMEM) }
         self.multi = multi
         super.init(worker: worker)
@@ -53,6 +60,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
             throw SystemError("curl_multi_setopt", code: ENOMEM)
         }
         worker.enrol(self)
+        if usesLane { lane = Lane(self) }
     }
 
     private func configure(_ multi: UnsafeMutableRawPointer) -> Bool {
@@ -80,7 +88,10 @@ package final class CurlForwarder: Endpoint, Forwarder {
     }
 
     /// Attempts not yet ended.
-    package var openAttempts: Int { transfers.count - freeSlots.count - idleCount + tunnels.count }
+    package var openAttempts: Int { transfers.count - freeSlots.count - idleCount + tunnels.count + (lane?.openAttempts ?? 0) }
+
+    /// Attempts that ever went by the lane.
+    package var laneAttempts: UInt64 { lane?.attemptsBegun ?? 0 }
 
     /// Drops every attempt silently and closes every connection. Nothing may be begun afterwards.
     package func close() {
@@ -90,6 +101,9 @@ package final class CurlForwarder: Endpoint, Forwarder {
             transfer.isAdded = false
         }
         for tunnel in tunnels.all { close(tunnel) }
+        lane?.close()
+        lane = nil
+        disconnectEnded()
         touched.removeAll()
         pending.removeAll()
         // A profile and its idle transfers hold each other.
@@ -113,7 +127,9 @@ package final class CurlForwarder: Endpoint, Forwarder {
 
     package func begin(_ request: AttemptRequest, receiver: any AttemptReceiver) -> AttemptID {
         if request.isUpgrade || request.isConnect { return beginTunnel(request, receiver: receiver) }
-        let transfer = takeTransfer(for: request.upstream)
+        let profile = profile(for: request.upstream)
+        if let lane, profile.takesLane(at: worker.nanoseconds) { return lane.begin(request, on: profile, receiver: receiver) }
+        let transfer = takeTransfer(for: profile)
         if !transfer.prepare(request, for: receiver) {
             transfer.result = CURLE_OUT_OF_MEMORY
             touchLater(transfer)
@@ -127,6 +143,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
 
     package func cancel(_ attempt: AttemptID) {
         if let tunnel = tunnels.find(attempt) { return tunnel.cancel() }
+        if let lane, let attempt = lane.find(attempt) { return lane.cancel(attempt) }
         guard let transfer = find(attempt) else { return }
         transfer.receiver = nil
         if transfer.isDelivering || transfer.isPostponed { return }
@@ -135,6 +152,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
 
     package func resumeResponse(_ attempt: AttemptID) {
         if let tunnel = tunnels.find(attempt) { return tunnel.resume() }
+        if let lane, let attempt = lane.find(attempt) { return lane.resume(attempt) }
         guard let transfer = find(attempt) else { return }
         transfer.isFlowPaused = false
         touchLater(transfer)
@@ -142,6 +160,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
 
     package func requestBodyReady(_ attempt: AttemptID) {
         if let tunnel = tunnels.find(attempt) { return tunnel.clientBytesReady() }
+        if let lane, let attempt = lane.find(attempt) { return lane.bodyReady(attempt) }
         guard let transfer = find(attempt) else { return }
         transfer.wantsSend = true
         touchLater(transfer)
@@ -159,10 +178,16 @@ package final class CurlForwarder: Endpoint, Forwarder {
         worker.afterBatch(self)
     }
 
+    func postpone(_ connection: UpstreamConnection) {
+        ended.append(connection)
+        worker.afterBatch(self)
+    }
+
+    private func disconnectEnded() { while let connection = ended.popLast() { disconnect(connection) } }
+
     // MARK: Transfers
 
-    private func takeTransfer(for upstream: UpstreamSettings) -> CurlTransfer {
-        let profile = profile(for: upstream)
+    private func takeTransfer(for profile: UpstreamProfile) -> CurlTransfer {
         if let transfer = profile.idle.popLast() {
             idleCount -= 1
             return transfer
@@ -189,11 +214,15 @@ package final class CurlForwarder: Endpoint, Forwarder {
                 idleCount -= 1
                 destroy(transfer)
             }
+            while let connection = oldest.idleConnections.last { lane?.drop(connection) }
         }
         let profile = UpstreamProfile(upstream)
         profiles.append(profile)
         return profile
     }
+
+    /// Attempts may still begin on it.
+    func isCurrent(_ profile: UpstreamProfile) -> Bool { profiles.contains { $0 === profile } }
 
     private func add(_ transfer: CurlTransfer) {
         transfer.isAdded = addHandle(transfer.easy)
@@ -230,7 +259,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
         let isWorn = transfer.requestsMade > 1
         transfer.reset()
         let isUsable = isOut && !isWorn && transfer.isSound
-        if !isUsable || idleCount >= Self.idleTransfersMax || !profiles.contains(where: { $0 === transfer.profile }) {
+        if !isUsable || idleCount >= Self.idleTransfersMax || !isCurrent(transfer.profile) {
             destroy(transfer)
         } else {
             idleCount += 1
@@ -241,6 +270,14 @@ package final class CurlForwarder: Endpoint, Forwarder {
     private func destroy(_ transfer: CurlTransfer) {
         transfers[Int(transfer.id.slot)] = nil
         freeSlots.append(transfer.id.slot)
+    }
+
+    func noteConnecting(_ connection: UpstreamConnection) {
+        if let easy = connection.easy { connecting[easy] = connection }
+    }
+
+    func forgetConnecting(_ connection: UpstreamConnection) {
+        if let easy = connection.easy { connecting[easy] = nil }
     }
 
     // MARK: libcurl's turn
@@ -289,6 +326,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
     }
 
     package override func batchEnded() {
+        disconnectEnded()
         while let slot = pending.popLast() {
             guard let transfer = transfers[Int(slot)] else { continue }
             transfer.isPostponed = false
@@ -311,13 +349,13 @@ package final class CurlForwarder: Endpoint, Forwarder {
             if let transfer = transfer(of: easy) {
                 transfer.result = result
                 touch(transfer)
-            } else {
-                tunnels.takeConnected(easy)?.connected(result)
+            } else if let easy {
+                connecting.removeValue(forKey: easy)?.connected(result)
             }
         }
     }
 
-    /// nil: a tunnel's handle.
+    /// nil: the handle of a connection of ours.
     private func transfer(of easy: UnsafeMutableRawPointer?) -> CurlTransfer? {
         var context: UnsafeMutableRawPointer?
         if cryo_easy_info_pointer(easy, CURLINFO_PRIVATE, &context) == CURLE_OK { return context.map { CurlTransfer.from($0) } }

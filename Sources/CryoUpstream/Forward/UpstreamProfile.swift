@@ -11,12 +11,28 @@ final class UpstreamProfile {
     static let connectionIdleSecondsMax = 55
     /// Addresses are leases: no connection outlives this, so that a moved name is noticed.
     static let connectionAgeSecondsMax = 300
+    static let connectionIdleNanosecondsMax = UInt64(connectionIdleSecondsMax) * 1_000_000_000
+    static let connectionAgeNanosecondsMax = UInt64(connectionAgeSecondsMax) * 1_000_000_000
     static let receiveBytes = 65_536
+    /// Read at once from a connection of our own: a body of 64 KiB comes with its head.
+    static let ownReceiveBytes = 131_072
 
     private let settings: UpstreamSettings
     var idle: [CurlTransfer] = []
+    /// Of the lane, longest idle first.
+    var idleConnections: [LaneConnection] = []
+    /// Until then the upstream is known to speak HTTP/1.1 only, as it did when it was offered HTTP/2.
+    private var refusesHTTP2Until: UInt64 = 0
 
     init(_ settings: UpstreamSettings) { self.settings = settings }
+
+    var isTLS: Bool { settings.url.isTLS }
+
+    /// HTTP/1.1 is what would be spoken anyway. HTTP/2 stays with libcurl's transfers, and so does finding out whether it is spoken.
+    func takesLane(at nanoseconds: UInt64) -> Bool { !isTLS || !settings.usesHTTP2 || nanoseconds < refusesHTTP2Until }
+
+    /// A transfer was answered in HTTP/1. Believed as long as a connection lives.
+    func noteHTTP1(at nanoseconds: UInt64) { refusesHTTP2Until = nanoseconds &+ Self.connectionAgeNanosecondsMax }
 
     /// Equal values mostly share their storage, which Swift's `==` sees first.
     func matches(_ other: UpstreamSettings) -> Bool {

@@ -24,7 +24,7 @@ final class CurlSocket: Endpoint {
     private static let retryNanoseconds: UInt64 = 10_000_000
     private var unarmed: UInt32 = 0
     /// Uses the connection itself since libcurl has made it; libcurl's wishes count no more.
-    private var tunnel: CurlTunnel?
+    private var connection: UpstreamConnection?
 
     init(_ descriptor: Int32, isOurs: Bool, forwarder: CurlForwarder) {
         self.forwarder = forwarder
@@ -36,7 +36,7 @@ final class CurlSocket: Endpoint {
 
     /// libcurl wants these events from now on; 0 for none.
     func want(_ events: UInt32) {
-        guard tunnel == nil else { return }
+        guard connection == nil else { return }
         // Back from the pool: it is a connection, and libcurl tells when it closes one.
         if hasRested, events != 0 { identity = 0 }
         if events == 0 { hasRested = true }
@@ -56,16 +56,19 @@ final class CurlSocket: Endpoint {
         unarmed = 0
     }
 
-    func handOver(to tunnel: CurlTunnel) {
-        self.tunnel = tunnel
+    func handOver(to connection: UpstreamConnection) {
+        self.connection = connection
         arm(EventMask.readable | EventMask.writable | EventMask.peerClosed | EventMask.edge)
     }
 
-    /// The tunnel has ended. Its handle closes the socket, now or, where libcurl has kept it, when the tunnel is gone: which it never was
-    /// as long as it is held here.
-    func letGo(of ended: CurlTunnel) {
-        if tunnel === ended { tunnel = nil }
+    /// The connection has ended. Its handle closes the socket, now or, where libcurl has kept it, when the connection is gone: which it
+    /// never was as long as it is held here.
+    func letGo(of ended: UpstreamConnection) {
+        if connection === ended { connection = nil }
     }
+
+    /// The descriptor is closed; its number may be somebody else's next.
+    func isClosing() { connection?.loseSocket() }
 
     private func arm(_ events: UInt32) {
         // A registration that can't be changed is still there, or its socket is closed. It is never added again: the number may be
@@ -79,11 +82,11 @@ final class CurlSocket: Endpoint {
     }
 
     override func deadlineReached(_ nanoseconds: UInt64) {
-        if unarmed != 0 { arm(tunnel == nil && wanted != 0 ? wanted : unarmed) }
+        if unarmed != 0 { arm(connection == nil && wanted != 0 ? wanted : unarmed) }
     }
 
     override func ready(_ events: UInt32) {
-        if let tunnel { return tunnel.ready(events) }
+        if let connection { return connection.ready(events) }
         // An idle pooled connection that its peer closed: heard of once, not again and again. libcurl finds it dead before use.
         guard wanted != 0 else { return arm(EventMask.edge) }
         guard events & (wanted | EventMask.error | EventMask.hangUp) != 0 else { return arm(wanted) }
@@ -162,6 +165,7 @@ extension CurlForwarder {
     /// Closing takes the descriptor out of epoll; the new generation drops what is still under way.
     private func drop(_ descriptor: Int32) {
         guard let socket = sockets[descriptor] else { return }
+        socket.isClosing()
         worker.withdraw(socket)
         sockets[descriptor] = nil
     }

@@ -6,14 +6,10 @@ import CCurl
 import CryoHTTP
 import CryoIO
 import CryoPipeline
-import Glibc
 
-/// Not pooled: the connection ends with the attempt. The handle stays in the multi, else libcurl would lose its connection.
-///
-/// The socket is watched edge-triggered under its CurlSocket, which passes the events on. TLS may hold decrypted bytes while the socket
-/// is not readable, so everything is received until libcurl says CURLE_AGAIN. A reader that says `.pause` stops receiving; at most one
-/// receive (64 KiB) waits here, and at most `sendBytesMax` on the way up.
-final class CurlTunnel: Endpoint {
+/// Not pooled: the connection ends with the attempt. A reader that says `.pause` stops receiving; at most one receive (128 KiB) waits here,
+/// and at most `sendBytesMax` on the way up.
+final class CurlTunnel: UpstreamConnection {
     /// Client bytes taken at once; also the size of a TLS record.
     static let sendBytesMax = 16_384
     /// Receives and sends before other connections get their turn.
@@ -32,23 +28,14 @@ final class CurlTunnel: Endpoint {
 
     enum Outcome { case ended, failed(ForwardError) }
 
-    // SAFETY: the forwarder closes its tunnels before it goes.
-    unowned(unsafe) let forwarder: CurlForwarder
-    let easy: UnsafeMutableRawPointer?
     let attempt: AttemptID
-    private let isTLS: Bool
     private let isConnect: Bool
     private let startedAt: UInt64
     var receiver: (any AttemptReceiver)?
-    /// libcurl has taken every option.
-    let isSound: Bool
-    var isAdded = false
-    var isClosed = false
 
     var phase = Phase.connecting
     var outcome: Outcome?
     var isPaused = false
-    private(set) var descriptor: Int32 = -1
     private var canRead = true
     private var canWrite = true
     private var isPumping = false
@@ -72,35 +59,21 @@ final class CurlTunnel: Endpoint {
     private var kept: [UInt8] = []
 
     init(_ request: AttemptRequest, attempt: AttemptID, receiver: any AttemptReceiver, forwarder: CurlForwarder) {
-        self.forwarder = forwarder
         self.attempt = attempt
         self.receiver = receiver
         isConnect = request.isConnect
         var upstream = request.upstream
         // The client makes its own TLS through the tunnel, with the upstream itself: no pin, authority or certificate of ours applies.
         if isConnect { upstream.url.isTLS = false }
-        isTLS = upstream.url.isTLS
         startedAt = forwarder.worker.nanoseconds
         let head = isConnect ? [] : Self.requestHead(request)
         out = .allocate(byteCount: max(head.count, Self.sendBytesMax), alignment: 16)
         out.copyBytes(from: head)
         outRange = 0..<head.count
-        easy = curl_easy_init()
-        var options = EasyOptions(easy)
-        UpstreamProfile(upstream).configure(&options)
-        // An upstream that speaks HTTP/2 must not be offered it: there is no upgrade in it, and libcurl has no bytes to give then.
-        options.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
-        options.set(CURLOPT_CONNECT_ONLY, 1)
-        options.set(CURLOPT_FRESH_CONNECT, 1)
-        forwarder.installSocketCallbacks(&options, easy)
-        isSound = options.areSet
-        super.init(worker: forwarder.worker)
+        super.init(UpstreamProfile(upstream), forwarder: forwarder)
     }
 
-    deinit {
-        curl_easy_cleanup(easy)
-        out.deallocate()
-    }
+    deinit { out.deallocate() }
 
     private static func requestHead(_ request: AttemptRequest) -> [UInt8] {
         let version: StaticString = " HTTP/1.1\r\n"
@@ -118,12 +91,11 @@ final class CurlTunnel: Endpoint {
     // MARK: From the forwarder
 
     /// libcurl has connected, or not.
-    func connected(_ result: CURLcode) {
+    override func connected(_ result: CURLcode) {
         guard phase == .connecting, receiver != nil, outcome == nil else { return }
         if result != CURLE_OK {
             outcome = .failed(connectError(result))
-        } else if let descriptor = forwarder.takeSocket(of: easy, for: self) {
-            self.descriptor = descriptor
+        } else if takeSocket() {
             phase = isConnect ? .tunnel : .head
             isUnannounced = isConnect
         } else {
@@ -160,7 +132,7 @@ final class CurlTunnel: Endpoint {
     override func batchEnded() {
         if isClosed { return }
         if receiver == nil { return forwarder.close(self) }
-        if !isAdded, outcome == nil { return forwarder.connect(self) }
+        if !isAdded, outcome == nil { return forwarder.begin(self) }
         pump()
     }
 
@@ -211,16 +183,14 @@ final class CurlTunnel: Endpoint {
     /// True when something has moved.
     private func send() -> Bool {
         guard canWrite, !isSendEnded, !outRange.isEmpty || takeClientBytes() else { return false }
-        var count = 0
-        errno = 0
-        switch curl_easy_send(easy, out.baseAddress.map { $0 + outRange.lowerBound }, outRange.count, &count) {
-        case CURLE_OK where count > 0:
+        switch write(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(out)[outRange])) {
+        case .bytes(let count) where count > 0:
             outRange = outRange.lowerBound + count..<outRange.upperBound
             return true
-        case CURLE_OK, CURLE_AGAIN:
-            canWrite = wasInterrupted
-            return canWrite
-        default:
+        case .bytes, .wouldBlock:
+            canWrite = false
+            return false
+        case .failed:
             // The upstream takes nothing more. Whether it has said why is for the receiving side to find out.
             isSendEnded = true
             canRead = true
@@ -228,9 +198,6 @@ final class CurlTunnel: Endpoint {
             return true
         }
     }
-
-    /// libcurl says CURLE_AGAIN for an interrupted call too, where no event of the socket follows.
-    private var wasInterrupted: Bool { errno == EINTR }
 
     private func takeClientBytes() -> Bool {
         guard phase == .tunnel, hasClientBytes, let receiver else { return false }
@@ -263,22 +230,20 @@ final class CurlTunnel: Endpoint {
             return true
         }
         guard canRead, !isReceiveEnded else { return false }
-        var count = 0
         let buffer = forwarder.receiveBuffer
-        errno = 0
-        switch curl_easy_recv(easy, buffer.baseAddress, buffer.count, &count) {
-        case CURLE_OK where count > 0:
+        switch read(into: buffer) {
+        case .bytes(let count):
             if firstByteAt == 0 { firstByteAt = worker.nanoseconds }
             take(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
             return true
-        case CURLE_OK:
+        case .end:
             isReceiveEnded = true
             endOfBytes()
             return true
-        case CURLE_AGAIN:
-            canRead = wasInterrupted
-            return canRead
-        default:
+        case .wouldBlock:
+            canRead = false
+            return false
+        case .failed:
             isReceiveEnded = true
             outcome = .failed(phase == .head ? .reset : .truncated)
             return false
@@ -306,30 +271,10 @@ final class CurlTunnel: Endpoint {
         }
     }
 
-    // MARK: What libcurl knows
-
-    private func connectError(_ result: CURLcode) -> ForwardError {
-        var context = CurlOutcomeContext()
-        context.isResolved = microseconds(CURLINFO_NAMELOOKUP_TIME_T) > 0
-        var number = 0
-        cryo_easy_info_long(easy, CURLINFO_OS_ERRNO, &number)
-        context.systemError = Int32(truncatingIfNeeded: number)
-        return ForwardError(result, context)
-    }
-
     private var timing: AttemptTiming {
-        var timing = AttemptTiming()
-        timing.dns = microseconds(CURLINFO_NAMELOOKUP_TIME_T)
-        timing.connect = microseconds(CURLINFO_CONNECT_TIME_T)
-        timing.tls = microseconds(CURLINFO_APPCONNECT_TIME_T)
+        var timing = connectTiming
         timing.firstByte = firstByteAt == 0 ? 0 : UInt32(clamping: (firstByteAt - startedAt) / 1_000)
         timing.total = UInt32(clamping: (worker.nanoseconds - startedAt) / 1_000)
         return timing
-    }
-
-    private func microseconds(_ name: CURLINFO) -> UInt32 {
-        var value: curl_off_t = 0
-        cryo_easy_info_offset(easy, name, &value)
-        return UInt32(clamping: value)
     }
 }

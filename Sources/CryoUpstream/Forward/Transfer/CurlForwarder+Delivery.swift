@@ -3,6 +3,7 @@
 
 import CCurl
 import CryoHTTP
+import CryoIO
 import CryoPipeline
 
 extension CurlForwarder {
@@ -60,7 +61,11 @@ extension CurlForwarder {
             return
         }
         // HTTP/2 ends its bodies itself.
-        if framing == .untilClose, transfer.assembler.minorVersion == nil { framing = .chunked }
+        if transfer.assembler.minorVersion != nil {
+            transfer.profile.noteHTTP1(at: worker.nanoseconds)
+        } else if framing == .untilClose {
+            framing = .chunked
+        }
         transfer.headDelivered = true
         transfer.responseFraming = framing
         transfer.status = head.status

@@ -1,0 +1,143 @@
+// One attempt in the lane: its request as bytes, how much of it is out, and the answer as far as it has come.
+// Domain: worker
+
+import CryoHTTP
+import CryoPipeline
+
+/// Pooled: its buffers and its slot serve many attempts, one at a time. The connection it is on moves the bytes; a pooled connection
+/// that turns out dead is replaced by a fresh one under the same attempt, once.
+final class LaneAttempt {
+    enum Outcome { case ended, failed(ForwardError) }
+
+    /// A larger block is given back when the attempt ends.
+    static let keptBytesMax = 16_384
+
+    var id: AttemptID
+    var receiver: (any AttemptReceiver)?
+    var profile: UpstreamProfile?
+    var connection: LaneConnection?
+    var outcome: Outcome?
+    var isIdempotent = false
+    var isRetried = false
+    var startedAt: UInt64 = 0
+    var firstByteAt: UInt64 = 0
+
+    // The request. The head stays whole, for another connection.
+    var isHead = false
+    var head = ByteBlock()
+    var headSent = 0
+    var upload = LaneUpload()
+
+    // The answer.
+    var isBodyBegun = false
+    /// The answer's own word on the connection, and its framing, allow another request.
+    var keepsConnection = false
+    /// Bytes came that belong to no answer.
+    var hasExcess = false
+    var isPaused = false
+    var assembler = ResponseAssembler(limits: HeadLimits(fieldBytesMax: 65_536, headBytesMax: 262_144, fieldsMax: 512))
+    var line = ByteBlock()
+    var framing = BodyFraming.none
+    var remaining: UInt64 = 0
+    var decoder = ChunkedDecoder()
+    /// What a reader that paused has not taken.
+    var kept = ByteBlock()
+
+    init(id: AttemptID) { self.id = id }
+
+    /// Writes the head. False when memory is short.
+    func prepare(_ request: AttemptRequest, on profile: UpstreamProfile, for receiver: any AttemptReceiver, at nanoseconds: UInt64) -> Bool
+    {
+        self.receiver = receiver
+        self.profile = profile
+        startedAt = nanoseconds
+        isIdempotent = request.isIdempotent
+        let name: StaticString = "HEAD"
+        isHead = request.method.elementsEqual(name.rawBytes)
+        upload.begin(request.framing)
+        return head.writeRequestHead(request)
+    }
+
+    /// Everything is out, or nothing more is wanted.
+    var isRequestSent: Bool { headSent == head.count && upload.isOver }
+
+    /// From the first byte again, on another connection. False when the body's bytes are gone.
+    func rewind() -> Bool {
+        headSent = 0
+        guard upload.hasBegun else { return true }
+        guard let receiver, receiver.rewindRequestBody(id) else { return false }
+        upload.rewind()
+        return true
+    }
+
+    /// Makes ready for the next attempt.
+    func reset() {
+        receiver = nil
+        profile = nil
+        connection = nil
+        outcome = nil
+        isRetried = false
+        firstByteAt = 0
+        head.shrink(above: Self.keptBytesMax)
+        headSent = 0
+        upload.end(keepingBytes: Self.keptBytesMax)
+        hasExcess = false
+        isPaused = false
+        kept.shrink(above: Self.keptBytesMax)
+        if isBodyBegun, framing == .chunked { decoder = ChunkedDecoder() }
+        if !isBodyBegun { line.removeAll() }
+        isBodyBegun = false
+        assembler.reset()
+    }
+}
+
+extension ByteBlock {
+    /// The request line and the fields (RFC 9112 §3), those of the framing last. One block, filled once.
+    fileprivate mutating func writeRequestHead(_ request: AttemptRequest) -> Bool {
+        removeAll()
+        // Line ends, separators, the version and the longest framing field.
+        guard reserve(request.method.count + request.target.count + request.fields.bytes.count + 4 * request.fields.lines.count + 64) else {
+            return false
+        }
+        let version: StaticString = " HTTP/1.1\r\n"
+        let length: StaticString = "Content-Length: "
+        let chunked: StaticString = "Transfer-Encoding: chunked\r\n"
+        var isWhole = append(request.method) && append(0x20) && append(request.target) && append(version.rawBytes)
+        request.fields.bytes.withUnsafeBytes { bytes in
+            for line in request.fields.lines where !line.isRemoved { isWhole = isWhole && appendField(bytes, line) }
+        }
+        switch request.framing {
+        case .none: break
+        case .length(let count): isWhole = isWhole && append(length.rawBytes) && appendDecimal(count) && appendLineEnd()
+        case .chunked, .untilClose: isWhole = isWhole && append(chunked.rawBytes)
+        }
+        return isWhole && appendLineEnd()
+    }
+
+    /// A line that lies in the section as it came goes on in one piece.
+    private mutating func appendField(_ bytes: UnsafeRawBufferPointer, _ line: FieldLine) -> Bool {
+        let value = line.value
+        if line.valueStart == line.nameStart + line.nameCount + 2, value.upperBound + 2 <= bytes.count, bytes[value.upperBound] == 0x0D {
+            return append(UnsafeRawBufferPointer(rebasing: bytes[line.name.lowerBound..<value.upperBound + 2]))
+        }
+        guard append(UnsafeRawBufferPointer(rebasing: bytes[line.name])), append(0x3A) else { return false }
+        if !value.isEmpty {
+            guard append(0x20), append(UnsafeRawBufferPointer(rebasing: bytes[value])) else { return false }
+        }
+        return appendLineEnd()
+    }
+
+    private mutating func append(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { append($0) } }
+
+    private mutating func appendLineEnd() -> Bool { append(0x0D) && append(0x0A) }
+
+    private mutating func appendDecimal(_ value: UInt64) -> Bool {
+        var divisor: UInt64 = 1
+        while value / divisor >= 10 { divisor *= 10 }
+        while divisor > 0 {
+            guard append(0x30 + UInt8(truncatingIfNeeded: value / divisor % 10)) else { return false }
+            divisor /= 10
+        }
+        return true
+    }
+}
