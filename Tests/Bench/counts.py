@@ -109,6 +109,9 @@ def limit(scenario, name, count):
         return round(count * 1.5 + 3)
     if name in ("controls", "timers"):
         return round(count + 2, 1)
+    # The buffer of the audit grows in few large steps, which a short run divides by fewer requests.
+    if name == "copied_bytes":
+        return round(count * 1.15)
     return round(count * 1.02 + 0.5, 1)
 
 

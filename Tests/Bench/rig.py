@@ -121,7 +121,7 @@ class Rig:
         self.write("www/large.json", large.ljust(65_536))
         self.write("www/blob.bin", os.urandom(1 << 20))
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-                        "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", f"{self.folder}/key.pem", "-out",
+                        "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost", "-keyout", f"{self.folder}/key.pem", "-out",
                         f"{self.folder}/cert.pem"], check=True, capture_output=True)
         head, paths = self.nginx_head("upstream")
         small = BODY.decode()
@@ -169,7 +169,7 @@ class Rig:
                 f"\"$upstream_response_time\",\"s\":\"$request_time\",\"bytes\":$bytes_sent}}'; access_log {self.folder}/{name}.log j "
                 "buffer=64k flush=1s;") if log or lua else "access_log off;"
         scheme, upstream = ("https", self.tls_port) if tls else ("http", self.port)
-        verify = f"proxy_ssl_trusted_certificate {self.folder}/cert.pem; proxy_ssl_verify on; proxy_ssl_name 127.0.0.1; " if tls else ""
+        verify = f"proxy_ssl_trusted_certificate {self.folder}/cert.pem; proxy_ssl_verify on; proxy_ssl_name localhost; proxy_ssl_protocols TLSv1.3; " if tls else ""
         common = f'proxy_http_version 1.1; proxy_set_header Connection ""; proxy_request_buffering off; {verify}'
         token = f'proxy_set_header Authorization "Bearer {TOKEN}";' if log or lua else ""
         judge = ""
@@ -189,7 +189,7 @@ class Rig:
         port = free_port()
         path = self.write(f"haproxy.{port}.cfg", f"""global
   nbthread 1
-  maxconn 12000
+  maxconn 8000
 defaults
   mode http
   timeout client 600s
