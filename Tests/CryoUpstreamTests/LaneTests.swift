@@ -185,6 +185,32 @@ import Testing
         for _ in 0..<2 { #expect(closed.wait(timeout: .now() + 10) == .success) }
     }
 
+    @Test("an end that waits in its connection is not lost when libcurl makes another one")
+    func waitingEnd() {
+        let closed = DispatchSemaphore(value: 0)
+        let server = RawServer { _, connection in
+            while let head = connection.readHead(), !head.hasPrefix("POST") { connection.write(Self.ok) }
+            connection.finishSending()
+            closed.signal()
+            _ = connection.waitForClose()
+        }
+        attempts.run(request(server))
+        let ended = Recorder()
+        let other = Recorder()
+        attempts.onWorkerUnsafe {
+            _ = attempts.forwarder.begin(request(server, "POST", framing: .length(0)), receiver: ended)
+            closed.wait()
+            // libcurl looks through its pool once a second.
+            usleep(1_100_000)
+            _ = attempts.forwarder.begin(request(server), receiver: other)
+        }
+        attempts.finish(ended)
+        attempts.finish(other)
+        #expect(!ended.ended && ended.error == .reset)
+        #expect(other.ended && other.body == Array("ok".utf8))
+        attempts.close()
+    }
+
     @Test("attempts cancelled while they connect, send or wait leave nothing behind")
     func cancelledAnywhere() {
         let server = RawServer { _, connection in while connection.readHead() != nil {} }

@@ -28,6 +28,7 @@ static inline CURLcode cryo_easy_info_offset(CURL *easy, CURLINFO info, curl_off
 static inline CURLcode cryo_easy_info_string(CURL *easy, CURLINFO info, const char **value) { return curl_easy_getinfo(easy, info, value); }
 static inline CURLcode cryo_easy_info_pointer(CURL *easy, CURLINFO info, void **value) { return curl_easy_getinfo(easy, info, value); }
 static inline CURLcode cryo_easy_info_socket(CURL *easy, CURLINFO info, curl_socket_t *value) { return curl_easy_getinfo(easy, info, value); }
+static inline CURLSHcode cryo_share_connections(CURLSH *share) { return curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT); }
 static inline CURLMcode cryo_multi_long(CURLM *multi, CURLMoption option, long value) { return curl_multi_setopt(multi, option, value); }
 static inline CURLMcode cryo_multi_pointer(CURLM *multi, CURLMoption option, void *value) { return curl_multi_setopt(multi, option, value); }
 static inline CURLMcode cryo_multi_socket_callback(CURLM *multi, cryo_curl_socket_callback value) { return curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, value); }

@@ -15,6 +15,9 @@ class UpstreamConnection: Endpoint {
     // SAFETY: the forwarder closes its connections before it goes.
     unowned(unsafe) let forwarder: CurlForwarder
     let easy: UnsafeMutableRawPointer?
+    /// A pool for this connection alone. libcurl takes a connection that it has made for us to be idle, and before it makes another one it
+    /// closes those of the pool that are old or have ended, before we have heard of it.
+    private let pool: UnsafeMutableRawPointer?
     let isTLS: Bool
     /// libcurl has taken every option.
     let isSound: Bool
@@ -27,18 +30,27 @@ class UpstreamConnection: Endpoint {
         self.forwarder = forwarder
         isTLS = profile.isTLS
         easy = curl_easy_init()
+        pool = curl_share_init()
         var options = EasyOptions(easy)
         profile.configure(&options)
         // An upstream that speaks HTTP/2 must not be offered it: libcurl has no bytes to give then.
         options.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         options.set(CURLOPT_CONNECT_ONLY, 1)
         options.set(CURLOPT_FRESH_CONNECT, 1)
+        if let pool, cryo_share_connections(pool) == CURLSHE_OK {
+            options.set(CURLOPT_SHARE, pointer: pool)
+        } else {
+            options.note(CURLE_OUT_OF_MEMORY)
+        }
         forwarder.installSocketCallbacks(&options, easy)
         isSound = options.areSet
         super.init(worker: forwarder.worker)
     }
 
-    deinit { curl_easy_cleanup(easy) }
+    deinit {
+        curl_easy_cleanup(easy)
+        curl_share_cleanup(pool)
+    }
 
     /// libcurl has connected, or not. Called outside libcurl.
     func connected(_ result: CURLcode) {}
