@@ -43,6 +43,7 @@
     X(curl_easy_send, CURLE_SEND_ERROR) X(curl_easy_recv, CURLE_RECV_ERROR) X(curl_multi_init, 0) \
     X(curl_multi_setopt, CURLM_OUT_OF_MEMORY) X(curl_multi_add_handle, CURLM_OUT_OF_MEMORY) \
     X(curl_multi_remove_handle, CURLM_OUT_OF_MEMORY) X(curl_multi_socket_action, CURLM_OUT_OF_MEMORY) X(curl_slist_append, 0) \
+    X(curl_share_init, 0) X(curl_share_setopt, CURLSHE_NOMEM) \
     X(SSL_new, 0) X(SSL_do_handshake, 0) X(SSL_read, 0) X(SSL_write, 0) X(SSL_shutdown, 0) X(BIO_new, 0) X(BIO_read, 0) X(BIO_write, 0) \
     X(SSL_CTX_new, 0) X(SSL_CTX_load_verify_file, 0) X(SSL_CTX_set_cipher_list, 0) X(SSL_CTX_use_certificate_chain_file, 0) \
     X(SSL_CTX_use_PrivateKey_file, 0) X(SSL_CTX_check_private_key, 0)
@@ -288,6 +289,7 @@ MADE(curl_multi_init, CURLM *, (void), ())
 CODED(curl_multi_add_handle, CURLMcode, (CURLM *multi, CURL *easy), (multi, easy))
 CODED(curl_multi_remove_handle, CURLMcode, (CURLM *multi, CURL *easy), (multi, easy))
 CODED(curl_multi_socket_action, CURLMcode, (CURLM *multi, curl_socket_t fd, int mask, int *running), (multi, fd, mask, running))
+MADE(curl_share_init, CURLSH *, (void), ())
 MADE(curl_slist_append, struct curl_slist *, (struct curl_slist *list, const char *line), (list, line))
 
 // OpenSSL's, by hand: its headers are not needed for more.
@@ -321,6 +323,8 @@ CODED(SSL_CTX_check_private_key, int, (const void *context), (context))
 #undef curl_easy_setopt
 #undef curl_easy_getinfo
 #undef curl_multi_setopt
+#undef curl_share_setopt
 OPTION(curl_easy_setopt, CURLcode, CURL, CURLoption)
 OPTION(curl_easy_getinfo, CURLcode, CURL, CURLINFO)
 OPTION(curl_multi_setopt, CURLMcode, CURLM, CURLMoption)
+OPTION(curl_share_setopt, CURLSHcode, CURLSH, CURLSHoption)
