@@ -28,6 +28,8 @@ final class RedisTokenLink {
     static let formatVersion = "1"
     /// Unusable entries kept beside the key; one more can't be set aside.
     private static let keptMax = 100
+    /// Looks at an entry that changes between two commands.
+    private static let rereadsMax = 3
 
     private let connection: RedisConnection
     private let key: String
@@ -55,23 +57,25 @@ final class RedisTokenLink {
 
     private struct Flaw: Error { let text: String }
 
-    func read() throws(RedisError) -> SharedEntry {
+    func read() throws(RedisError) -> SharedEntry { try read(again: Self.rereadsMax) }
+
+    private func read(again: Int) throws(RedisError) -> SharedEntry {
         let fields = ["HMGET", key, "format", "version", "token", "refresh_token", "expires_at", "refused"]
         let reply: RedisReply
         do throws(RedisError) {
             reply = try connection.command(fields)
         } catch {
             guard error == .refused(code: "WRONGTYPE") else { throw error }
-            return try setAside(cause: "not a hash")
+            return try setAside(cause: "not a hash", seen: nil, again)
         }
         guard case .list(let values) = reply, values.count == 6 else { throw .unexpected("no list of fields") }
         if values.allSatisfy({ $0 == .none }) {
             guard try connection.command(["EXISTS", key]) != .integer(0) else { return .absent }
-            return try setAside(cause: "not written by this program")
+            return try setAside(cause: "not written by this program", seen: values, again)
         }
-        switch Self.entry(values.map { if case .bytes(let bytes) = $0 { bytes } else { nil } }) {
+        switch Self.entry(values.map(Self.bytes)) {
         case .success(let entry): return entry
-        case .failure(let flaw): return try setAside(cause: flaw.text)
+        case .failure(let flaw): return try setAside(cause: flaw.text, seen: values, again)
         }
     }
 
@@ -93,11 +97,34 @@ final class RedisTokenLink {
         return .success(.pair(pair, version: version))
     }
 
-    /// Renames the key to the first free of `KEY:corrupt`, `KEY:corrupt:1`, …
-    private func setAside(cause: String) throws(RedisError) -> SharedEntry {
+    private static func bytes(_ reply: RedisReply) -> [UInt8]? { if case .bytes(let bytes) = reply { bytes } else { nil } }
+
+    private static let setAsideScript = """
+
+        local now = redis.pcall('HMGET', KEYS[1], 'format', 'version', 'token', 'refresh_token', 'expires_at', 'refused')
+        if now.err then
+            if ARGV[1] ~= 'other' then return -1 end
+        else
+            if ARGV[1] ~= 'hash' then return -1 end
+            for index = 1, 6 do if (now[index] or '') ~= ARGV[index + 1] then return -1 end end
+        end
+        return redis.call('RENAMENX', KEYS[1], KEYS[2])
+        """
+
+    /// Renames the key to the first free of `KEY:corrupt`, `KEY:corrupt:1`, …, if what was seen is still there: another gateway may have
+    /// written a good pair since. `seen` nil: the key is no hash.
+    private func setAside(cause: String, seen: [RedisReply]?, _ again: Int) throws(RedisError) -> SharedEntry {
+        let kind = seen == nil ? "other" : "hash"
         for number in 0..<Self.keptMax {
             let target = "\(key):corrupt" + (number == 0 ? "" : ":\(number)")
-            if try connection.command(["RENAMENX", key, target]) == .integer(1) { return .corrupt(cause: cause, keptAs: target) }
+            let words = ["EVAL", Self.setAsideScript, "2", key, target, kind].map { Array($0.utf8) }
+            switch try connection.command(words + (seen ?? []).map { Self.bytes($0) ?? [] }) {
+            case .integer(1): return .corrupt(cause: cause, keptAs: target)
+            case .integer(-1):
+                guard again > 0 else { throw .unexpected("the key changes with each look") }
+                return try read(again: again - 1)
+            default: continue
+            }
         }
         throw .unexpected("something else at the key (\(cause)), and \(Self.keptMax) such are kept already")
     }
