@@ -45,11 +45,6 @@ package struct JSONWriter {
         endKey()
     }
 
-    package mutating func key(bytes name: UnsafeRawBufferPointer) {
-        string(bytes: name)
-        endKey()
-    }
-
     /// Invalid UTF-8 is replaced with U+FFFD, one for each maximal ill-formed part.
     package mutating func string(bytes content: UnsafeRawBufferPointer) {
         beginValue()

@@ -17,12 +17,6 @@ QUIET_SECONDS = 1.5
 BUSY_SECONDS_MAX = 0.15
 
 
-def processor_seconds(gw):
-    with open(f"/proc/{gw.pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def limit_descriptors(gw, spare):
     """No more than `spare` beyond those it has, whatever it may have wished for; how many that is."""
     _, hard = resource.prlimit(gw.pid, resource.RLIMIT_NOFILE)
@@ -43,12 +37,12 @@ def test_without_descriptors_it_waits_and_recovers(gateway, upstream):
         accepted = [client for client in clients if any_has_accepted(gw, client)]
         waiting = clients[len(accepted):]
         assert accepted == clients[:len(accepted)] and waiting
-        used = processor_seconds(gw)
+        used = gw.processor_seconds()
         for client in waiting:
             client.send_request("GET", "/x")
         # The last one in the queue has no descriptor, and nobody spins over it.
         clients[-1].assert_silent(QUIET_SECONDS)
-        busy = processor_seconds(gw) - used
+        busy = gw.processor_seconds() - used
         assert busy < BUSY_SECONDS_MAX, f"{busy} s of processor time in {QUIET_SECONDS} s"
         assert gw.descriptors() == full
         # On an open connection, over the pooled one to the upstream.

@@ -1,6 +1,5 @@
 """A kept upstream connection that its peer closes or resets while nobody uses it is told once, not for ever: no processor time, no leak."""
 
-import os
 import socket
 import struct
 import threading
@@ -15,12 +14,6 @@ from waiting import wait_until
 QUIET_SECONDS = 1.0
 # A loop that spins takes all it can get.
 BUSY_SECONDS_MAX = 0.15
-
-
-def processor_seconds(gw):
-    with open(f"/proc/{gw.pid}/stat", encoding="ascii") as file:
-        fields = file.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 class KeepingUpstream:
@@ -65,7 +58,7 @@ def test_it_is_told_once(gateway, keeping, resets):
     assert get(gw, "/x").body == b"ok"
     wait_until(lambda: len(keeping.connections) == 1, 5, "the kept connection")
     keeping.break_all(resets)
-    before, end = processor_seconds(gw), time.monotonic() + QUIET_SECONDS
+    before, end = gw.processor_seconds(), time.monotonic() + QUIET_SECONDS
     wait_until(lambda: time.monotonic() > end, 5, "a quiet second")
-    assert processor_seconds(gw) - before < BUSY_SECONDS_MAX
+    assert gw.processor_seconds() - before < BUSY_SECONDS_MAX
     assert get(gw, "/x").body == b"ok"

@@ -21,5 +21,5 @@ package final class AdminAPI: Sendable {
     static let malformed = AdminRoute.Answer(400, "the body is malformed", "Failure")
     static let refused = AdminRoute.Answer(409, "the state does not allow it", "Failure")
 
-    static var unixSeconds: Int64 { Clock.unixMicroseconds() / 1_000_000 }
+    static var unixSeconds: Int64 { Clock.unixSeconds() }
 }

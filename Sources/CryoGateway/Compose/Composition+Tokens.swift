@@ -17,7 +17,7 @@ extension Composition {
         switch TokenSourceFactory.make(settings, report: { log.warning("token \(name): \($0)") }) {
         case .failure(let problem): throw GatewayError("token \(name): \(problem)")
         case .success(let source):
-            let statistics = TokenStatistics(changedAt: source.initial == nil ? nil : unixSeconds)
+            let statistics = TokenStatistics(changedAt: source.initial == nil ? nil : Clock.unixSeconds())
             let early = EarlyRefresher()
             let store = CredentialStore(
                 settings: settings, refresher: source.refresher, initial: source.initial,
@@ -36,12 +36,10 @@ extension Composition {
         }
     }
 
-    private static var unixSeconds: Int64 { Clock.unixMicroseconds() / 1_000_000 }
-
     private static func watcher(of settings: TokenSettings, _ store: CredentialStore, _ statistics: TokenStatistics) -> FileWatcher? {
         guard case .file(let path) = settings.source else { return nil }
         return FileWatcher(path: path, refresh: settings.refresh) { new in
-            statistics.changed(at: unixSeconds)
+            statistics.changed(at: Clock.unixSeconds())
             store.install(new, isLogin: false)
         }
     }
@@ -54,7 +52,7 @@ extension Composition {
         return { new, completion in
             queue.async { @Sendable in
                 adopt?(new)
-                statistics.changed(at: unixSeconds)
+                statistics.changed(at: Clock.unixSeconds())
                 completion()
             }
         }
@@ -85,7 +83,7 @@ extension Composition {
         switch event {
         case .renewed:
             statistics.count(.renewed)
-            statistics.changed(at: unixSeconds)
+            statistics.changed(at: Clock.unixSeconds())
         case .refreshFailed: statistics.count(.failed)
         case .refreshRejected: statistics.count(.rejected)
         case .staleResultDropped: statistics.count(.dropped)

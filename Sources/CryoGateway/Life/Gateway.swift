@@ -199,8 +199,6 @@ package final class Gateway: RequestAcceptor {
     /// How long the workers may take to cut their connections before the audit is closed without them.
     private static let closeTimeout = DispatchTimeInterval.seconds(2)
 
-    package var auditDropped: UInt64 { current.withLock { $0 }.audit?.dropped ?? 0 }
-
     // MARK: RequestAcceptor
 
     package func consumer(for arrival: RequestArrival, in context: ConnectionContext) -> any RequestConsumer {

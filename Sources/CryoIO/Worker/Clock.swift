@@ -19,4 +19,6 @@ package enum Clock {
         clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) &* 1_000_000 &+ Int64(time.tv_nsec / 1000)
     }
+
+    package static func unixSeconds() -> Int64 { unixMicroseconds() / 1_000_000 }
 }

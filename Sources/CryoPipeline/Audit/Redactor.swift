@@ -172,19 +172,7 @@ package final class Redactor: Sendable {
     private func hides(_ name: UnsafeRawBufferPointer, isForm: Bool) -> Bool {
         if contains(query, name) || (isForm && contains(json, name)) { return true }
         guard name.contains(0x25) else { return false }
-        var decoded: [UInt8] = []
-        var index = 0
-        while index < name.count {
-            if name[index] == 0x25, index + 2 < name.count, let high = hexadecimalValue(name[index + 1]),
-                let low = hexadecimalValue(name[index + 2])
-            {
-                decoded.append(high << 4 | low)
-                index += 3
-            } else {
-                decoded.append(name[index])
-                index += 1
-            }
-        }
+        let decoded = percentDecoded(name, plusIsSpace: false)
         return decoded.withUnsafeBytes { contains(query, $0) || (isForm && contains(json, $0)) }
     }
 

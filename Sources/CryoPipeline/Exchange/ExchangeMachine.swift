@@ -319,10 +319,7 @@ package struct ExchangeMachine: Sendable {
             outcomes.normalize = .passedThrough
             state = .streaming
             return .replyHeld(.upstreamStatus)
-        case .passThrough:
-            outcomes.normalize = .passedThrough
-            state = .streaming
-            return .stream
+        case .passThrough: return pass(.passedThrough)
         }
     }
 
@@ -341,10 +338,9 @@ package struct ExchangeMachine: Sendable {
         case .firstEvent: return pass(.passedThrough)
         case .judgement:
             if isComplete { return .judge }
+            if rules.passesOversize { return pass(.tooLarge) }
             outcomes.normalize = .tooLarge
-            guard rules.passesOversize else { return conclude(.responseTooLarge) }
-            state = .streaming
-            return .stream
+            return conclude(.responseTooLarge)
         }
     }
 
@@ -412,10 +408,7 @@ package struct ExchangeMachine: Sendable {
         outcomes.retry = denial == .budgetSpent ? .budgetSpent : .noTimeLeft
         switch withoutRetry {
         case .fail(let reason): return conclude(reason)
-        case .stream:
-            outcomes.normalize = .passedThrough
-            state = .streaming
-            return .stream
+        case .stream: return pass(.passedThrough)
         }
     }
 

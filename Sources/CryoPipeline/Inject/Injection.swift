@@ -71,9 +71,9 @@ enum QueryPairs {
 
     /// Without the pairs that say the same as `secret`, however they are encoded; nil when there is none.
     static func removing(pair secret: [UInt8], from query: ArraySlice<UInt8>) -> [UInt8]? {
-        let wanted = decoded(secret[...])
+        let wanted = percentDecoded(secret, plusIsSpace: true)
         let all = pairs(query)
-        let kept = all.filter { decoded($0) != wanted }
+        let kept = all.filter { percentDecoded($0, plusIsSpace: true) != wanted }
         return kept.count == all.count ? nil : joined(kept)
     }
 
@@ -85,25 +85,7 @@ enum QueryPairs {
 
     private static func isNamed(_ pair: ArraySlice<UInt8>, _ name: [UInt8]) -> Bool {
         let written = pair.prefix { $0 != 0x3D }
-        return written.elementsEqual(name) || decoded(written) == name
-    }
-
-    /// As forms are read: `%41` and `+` too.
-    private static func decoded(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        var bytes: [UInt8] = []
-        var index = text.startIndex
-        while index < text.endIndex {
-            if text[index] == 0x25, index + 2 < text.endIndex, let high = hexadecimalValue(text[index + 1]),
-                let low = hexadecimalValue(text[index + 2])
-            {
-                bytes.append(high << 4 | low)
-                index += 3
-            } else {
-                bytes.append(text[index] == 0x2B ? 0x20 : text[index])
-                index += 1
-            }
-        }
-        return bytes
+        return written.elementsEqual(name) || percentDecoded(written, plusIsSpace: true) == name
     }
 }
 
@@ -134,6 +116,25 @@ enum CookiePairs {
 }
 
 // MARK: Encoding
+
+/// What `%41` stands for; `plusIsSpace`: and `+`, as forms are read. Anything else, a broken escape too, stays as it is.
+func percentDecoded<Text: RandomAccessCollection>(_ text: Text, plusIsSpace: Bool) -> [UInt8]
+where Text.Element == UInt8, Text.Index == Int {
+    var bytes: [UInt8] = []
+    var index = text.startIndex
+    while index < text.endIndex {
+        if text[index] == 0x25, index + 2 < text.endIndex, let high = hexadecimalValue(text[index + 1]),
+            let low = hexadecimalValue(text[index + 2])
+        {
+            bytes.append(high << 4 | low)
+            index += 3
+        } else {
+            bytes.append(plusIsSpace && text[index] == 0x2B ? 0x20 : text[index])
+            index += 1
+        }
+    }
+    return bytes
+}
 
 /// RFC 3986 §2.3: everything but the unreserved characters.
 func percentEncoded(_ bytes: [UInt8]) -> [UInt8] {

@@ -1,6 +1,7 @@
 // A token that a command prints.
 // Domain: cold (called on the token's own queue)
 
+import CryoIO
 import CryoPipeline
 import Glibc
 
@@ -15,7 +16,7 @@ struct ExecTokenProducer: TokenProducer {
     private static let inherited = ["PATH", "HOME"]
 
     func produce(_ current: Credential?) -> SourceResult {
-        let now = TokenEndpoint.unixSeconds()
+        let now = Clock.unixSeconds()
         var secrets = [current?.token].compactMap(\.self)
         let environment: [(name: String, value: String)]
         do throws(SourceTrouble) {

@@ -1,6 +1,7 @@
 // Tokens from configurable JSON or form calls whose answers may be envelopes.
 // Domain: cold (called on the token's own queue)
 
+import CryoIO
 import CryoJSON
 import CryoPipeline
 
@@ -43,7 +44,7 @@ struct LoginGrants: TokenGrants {
         _ template: TokenCallTemplate, _ fields: TokenFields, name: String, token: Secret? = nil, refreshToken: Secret? = nil,
         deadline: UInt64
     ) -> Result<IssuedToken, SourceTrouble> {
-        let now = TokenEndpoint.unixSeconds()
+        let now = Clock.unixSeconds()
         return template.filled(token: token, refreshToken: refreshToken, deadline: deadline)
             .flatMap { call($0) }
             .flatMap { judge($0, fields, name: name, now: now) }

@@ -1,6 +1,7 @@
 // Tokens from an OAuth 2.0 token endpoint: password (RFC 6749 §4.3), client_credentials (§4.4) and refresh_token (§6).
 // Domain: cold (called on the token's own queue)
 
+import CryoIO
 import CryoPipeline
 
 struct OAuth2Grants: TokenGrants {
@@ -44,7 +45,7 @@ struct OAuth2Grants: TokenGrants {
     private func ask(
         _ grantType: String, _ deadline: UInt64, _ appendGrant: (inout [UInt8]) throws(SourceTrouble) -> Void
     ) -> Result<IssuedToken, SourceTrouble> {
-        let now = TokenEndpoint.unixSeconds()
+        let now = Clock.unixSeconds()
         let request: EndpointRequest
         do throws(SourceTrouble) {
             request = try self.request(grantType, deadline, appendGrant, now: now)

@@ -1,6 +1,7 @@
 // A token in a file that somebody else renews: refreshing is reading it again.
 // Domain: cold (called on the token's own queue)
 
+import CryoIO
 import CryoPipeline
 
 struct FileTokenProducer: TokenProducer {
@@ -19,7 +20,7 @@ struct FileTokenProducer: TokenProducer {
 
     /// A token that is a JWT ends when it says so.
     func read() -> Result<IssuedToken, SourceTrouble> {
-        let now = TokenEndpoint.unixSeconds()
+        let now = Clock.unixSeconds()
         return SecretResolver.file(path).mapError { SourceTrouble($0) }
             .flatMap { lifetime.issued($0, told: .nothing, now: now, random: .random(in: 0...UInt64.max)) }
     }

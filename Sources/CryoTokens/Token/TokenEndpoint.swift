@@ -45,8 +45,6 @@ enum TokenEndpoint {
         }
     }
 
-    static func unixSeconds() -> Int64 { Clock.unixMicroseconds() / 1_000_000 }
-
     private static func outcome(of kind: CallFailure.Kind) -> SourceOutcome {
         switch kind {
         case .timeout: .timedOut

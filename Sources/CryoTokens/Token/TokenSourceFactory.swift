@@ -1,6 +1,7 @@
 // Makes the source a token's settings ask for, with the token it begins with.
 // Domain: cold
 
+import CryoIO
 package import CryoPipeline
 
 package struct LoadedTokenSource: Sendable {
@@ -103,7 +104,7 @@ package enum TokenSourceFactory {
     private static func begun(_ token: Secret?, _ refreshToken: Secret?, _ settings: TokenSettings) -> NewCredential? {
         var lifetime = TokenLifetime(settings.refresh)
         lifetime.defaultSeconds = nil
-        let now = TokenEndpoint.unixSeconds()
+        let now = Clock.unixSeconds()
         let issued = token.map {
             lifetime.issued($0, refreshToken: refreshToken, told: .nothing, now: now, random: .random(in: 0...UInt64.max))
         }

@@ -119,7 +119,7 @@ package final class SharedTokenSource: TokenRefresher {
             guard learn(version) else { return nil }
             keeper.takeOver(pair)
             // An expired pair is of use for its refresh token only, which the keeper has now.
-            let isExpired = pair.expiresAt.map { $0 <= TokenEndpoint.unixSeconds() } ?? false
+            let isExpired = pair.expiresAt.map { $0 <= Clock.unixSeconds() } ?? false
             if isExpired || current?.token.matches(pair.token) == true { return nil }
             monitor.count(.adopted)
             return .renewed(pair)

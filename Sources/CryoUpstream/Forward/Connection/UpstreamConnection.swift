@@ -103,24 +103,9 @@ class UpstreamConnection: Endpoint {
 
     func connectError(_ result: CURLcode) -> ForwardError {
         var context = CurlOutcomeContext()
-        context.isResolved = microseconds(CURLINFO_NAMELOOKUP_TIME_T) > 0
-        var number = 0
-        cryo_easy_info_long(easy, CURLINFO_OS_ERRNO, &number)
-        context.systemError = Int32(truncatingIfNeeded: number)
+        context.takeConnection(of: easy)
         return ForwardError(result, context)
     }
 
-    var connectTiming: AttemptTiming {
-        var timing = AttemptTiming()
-        timing.dns = microseconds(CURLINFO_NAMELOOKUP_TIME_T)
-        timing.connect = microseconds(CURLINFO_CONNECT_TIME_T)
-        timing.tls = microseconds(CURLINFO_APPCONNECT_TIME_T)
-        return timing
-    }
-
-    private func microseconds(_ name: CURLINFO) -> UInt32 {
-        var value: curl_off_t = 0
-        cryo_easy_info_offset(easy, name, &value)
-        return UInt32(clamping: value)
-    }
+    var connectTiming: AttemptTiming { AttemptTiming(connectionOf: easy) }
 }

@@ -173,29 +173,17 @@ final class CurlTransfer {
         context.retryRefused = retryRefused
         context.bodyFailed = bodyFailed
         context.isMalformed = isMalformed
-        context.isResolved = microseconds(CURLINFO_NAMELOOKUP_TIME_T) > 0
-        var number = 0
-        cryo_easy_info_long(easy, CURLINFO_OS_ERRNO, &number)
-        context.systemError = Int32(truncatingIfNeeded: number)
+        context.takeConnection(of: easy)
         return ForwardError(result, context)
     }
 
     var timing: AttemptTiming {
-        var timing = AttemptTiming()
-        timing.dns = microseconds(CURLINFO_NAMELOOKUP_TIME_T)
-        timing.connect = microseconds(CURLINFO_CONNECT_TIME_T)
-        timing.tls = microseconds(CURLINFO_APPCONNECT_TIME_T)
-        timing.firstByte = microseconds(CURLINFO_STARTTRANSFER_TIME_T)
-        timing.total = microseconds(CURLINFO_TOTAL_TIME_T)
+        var timing = AttemptTiming(connectionOf: easy)
+        timing.firstByte = AttemptTiming.microseconds(CURLINFO_STARTTRANSFER_TIME_T, of: easy)
+        timing.total = AttemptTiming.microseconds(CURLINFO_TOTAL_TIME_T, of: easy)
         var connects = 0
         cryo_easy_info_long(easy, CURLINFO_NUM_CONNECTS, &connects)
         timing.reusedConnection = connects == 0 && requestsMade > 0
         return timing
-    }
-
-    private func microseconds(_ name: CURLINFO) -> UInt32 {
-        var value: curl_off_t = 0
-        cryo_easy_info_offset(easy, name, &value)
-        return UInt32(clamping: value)
     }
 }
