@@ -47,6 +47,14 @@ struct RefreshGateTests {
         #expect(gate.demand(.unusable(version: 2), current: 2, waiters: 0, at: 0) == .lead)
     }
 
+    @Test("a demand whose clock was read before the leader's joins the flight")
+    func olderClock() {
+        var gate = gate()
+        #expect(gate.demand(.refused(version: 1), current: 1, waiters: 0, at: 5 * second) == .lead)
+        #expect(gate.demand(.refused(version: 1), current: 1, waiters: 1, at: 5 * second - 1) == .join)
+        #expect(gate.demand(.unusable(version: 1), current: 1, waiters: 2, at: 4 * second) == .join)
+    }
+
     @Test("a flight that is overdue is not joined and not doubled; its end, however late, opens the gate")
     func overdue() {
         var gate = gate { $0.timeoutMilliseconds = 10_000 }

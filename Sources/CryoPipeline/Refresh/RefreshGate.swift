@@ -81,7 +81,8 @@ package struct RefreshGate: Sendable {
         if cause.version < current { return .alreadyNewer }
         if case .refreshing(let since) = state {
             // A source that does not answer holds up those who wait for it already, and nobody else. It is not asked twice at a time.
-            if nanoseconds &- since > flightNanoseconds { return .failed }
+            // Workers read their clocks before they take the lock, so a demand may be older than the flight it finds.
+            if nanoseconds > since &+ flightNanoseconds { return .failed }
             return waiters >= waitersMax ? .failed : .join
         }
         if hopelessVersion == current, nanoseconds < hopelessUntil { return .rejected }

@@ -51,11 +51,11 @@ final class LaneConnection: UpstreamConnection {
     func touch() { worker.afterBatch(self) }
 
     /// No connection outlives its lease, so that a moved name is noticed.
-    func isOld(at nanoseconds: UInt64) -> Bool { nanoseconds &- connectedAt >= UpstreamProfile.connectionAgeNanosecondsMax }
+    func isOld(at nanoseconds: UInt64) -> Bool { nanoseconds >= connectedAt &+ UpstreamProfile.connectionAgeNanosecondsMax }
 
     /// Too old, or too long unused: the upstream is about to close it.
     func isStale(at nanoseconds: UInt64) -> Bool {
-        nanoseconds &- idleSince >= UpstreamProfile.connectionIdleNanosecondsMax || isOld(at: nanoseconds)
+        nanoseconds >= idleSince &+ UpstreamProfile.connectionIdleNanosecondsMax || isOld(at: nanoseconds)
     }
 
     /// True when nothing has come since the last answer, as far as a look into the socket tells.
