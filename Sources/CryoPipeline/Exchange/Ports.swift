@@ -47,7 +47,8 @@ package struct AttemptID: Sendable, Hashable {
 
 /// One try against the upstream, complete and ready to be sent.
 package struct AttemptRequest {
-    package var upstream: UpstreamSettings
+    /// One object as long as the configuration lives: who has seen it need not compare settings.
+    package var upstream: UpstreamPlan
     package var method: [UInt8]
     /// Origin-form target as it goes on the wire, base path included.
     package var target: [UInt8]
@@ -65,7 +66,7 @@ package struct AttemptRequest {
     package var isConnect = false
 
     package init(
-        upstream: UpstreamSettings, method: [UInt8], target: [UInt8], fields: FieldSection, framing: BodyFraming, isIdempotent: Bool,
+        upstream: UpstreamPlan, method: [UInt8], target: [UInt8], fields: FieldSection, framing: BodyFraming, isIdempotent: Bool,
         isUpgrade: Bool = false
     ) {
         self.upstream = upstream

@@ -26,7 +26,7 @@ extension Exchange {
 
     private func attemptRequest(_ head: RequestHead, _ match: RouteMatch) -> AttemptRequest {
         AttemptRequest(
-            upstream: match.route.upstream.settings, method: Array(head.fields.bytes[head.method]), target: target(head, match),
+            upstream: match.route.upstream, method: Array(head.fields.bytes[head.method]), target: target(head, match),
             fields: baseFields, framing: isHead ? .none : head.framing, isIdempotent: isIdempotent(head), isUpgrade: isUpgrade)
     }
 

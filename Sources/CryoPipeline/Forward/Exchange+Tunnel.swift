@@ -13,7 +13,7 @@ extension Exchange {
 
     func connectRequest(_ head: RequestHead, to upstream: UpstreamPlan) -> AttemptRequest {
         var request = AttemptRequest(
-            upstream: upstream.settings, method: Array(head.fields.bytes[head.method]), target: Array(head.fields.bytes[head.target]),
+            upstream: upstream, method: Array(head.fields.bytes[head.method]), target: Array(head.fields.bytes[head.target]),
             fields: FieldSection(), framing: .none, isIdempotent: false)
         request.isConnect = true
         return request
