@@ -76,6 +76,9 @@ package final class Exchange: RequestConsumer {
     // normalize, reply
     var response: ResponseHead?
     var responseFraming: BodyFraming = .none
+    var mediaType = MediaType.none
+    /// nil: the answer is no stream.
+    var stream: StreamRelay?
     var held = HeldBody()
     /// The held body without its content coding, once somebody had to look into it; nil while it has none.
     var decoded: [UInt8]?
@@ -269,7 +272,9 @@ package final class Exchange: RequestConsumer {
             noteRefusal()
             match?.route.credentials?.refreshInBackground(.refused(version: credential?.version ?? 0))
             if repliesHeld { streamResponse(marked: reason) } else { replyFailure(reason, status: nil) }
-        case .finish: finishReply()
+        case .finish:
+            if let stream { endStream(stream) }
+            finishReply()
         case .abort:
             failure = Failure(machine.outcomes.forward == .timedOut ? .upstreamTimedOut : .responseTruncated, language: .english)
             abortReply()
@@ -307,17 +312,12 @@ package final class Exchange: RequestConsumer {
     func touchIdle() {
         if isTunnel { return touchTunnelIdle() }
         guard let timeouts = upstream?.settings.timeouts, timeouts.idleMilliseconds > 0 else { return }
-        let length = isEventStream ? max(timeouts.idleMilliseconds, Self.streamIdleMilliseconds) : timeouts.idleMilliseconds
+        let length = mediaType.isStream ? max(timeouts.idleMilliseconds, Self.streamIdleMilliseconds) : timeouts.idleMilliseconds
         deadlines.idle = now &+ UInt64(length) * 1_000_000
     }
 
-    /// The idle time allowed on event streams, where silence is normal (ledger TO3).
+    /// The idle time allowed on streams, where silence is normal (ledger TO3).
     static let streamIdleMilliseconds: UInt32 = 3_600_000
-
-    private var isEventStream: Bool {
-        guard let response else { return false }
-        return MediaType.of(response.fields) == .eventStream
-    }
 
     /// The total time begins when the whole request is here: a slow upload is bounded by the read step.
     private func startTotalDeadline() {

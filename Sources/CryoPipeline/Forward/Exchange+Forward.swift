@@ -110,6 +110,7 @@ extension Exchange {
         deadlines.response = .max
         response = head
         responseFraming = framing
+        mediaType = MediaType.of(head.fields)
         if connectUpstream != nil || (isUpgrade && head.status == 101) { openTunnel() }
         touchIdle()
         if !records.isEmpty { records[records.count - 1].status = head.status }
@@ -128,8 +129,13 @@ extension Exchange {
         touchIdle()
         if isHolding { return hold(bytes) }
         if !isTunnel, let audit = plan.audit, audit.bodies == .all { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
-        bytesSent += UInt64(bytes.count)
-        let flow = context.sink.sendBody(bytes)
+        let flow: Flow
+        if let stream {
+            flow = relay(bytes, through: stream)
+        } else {
+            bytesSent += UInt64(bytes.count)
+            flow = context.sink.sendBody(bytes)
+        }
         if flow == .pause { deadlines.idle = .max }
         return flow
     }
@@ -169,6 +175,7 @@ extension Exchange {
 
     private func resetResponse() {
         response = nil
+        mediaType = .none
         held = HeldBody()
         decoded = nil
         isHolding = false

@@ -19,9 +19,10 @@ extension Exchange {
         if responseFraming == .length(0) || responseFraming == .none {
             return policy.settings.empty == .pass ? .passThrough : .judge
         }
-        let type = MediaType.of(response.fields)
-        switch type {
-        case .eventStream, .ndjson: return streamDisposition(type, response, policy)
+        switch mediaType {
+        case .eventStream, .ndjson: return streamDisposition(mediaType, response, policy)
+        // Where its first text ends is known only when the second begins.
+        case .jsonSequence: return .passThrough
         case .json, .text, .none: return .judge
         // A picture is no JSON whatever it holds; judging would only find that out late.
         case .other: return policy.settings.nonJSON == .pass ? .passThrough : .judge

@@ -22,14 +22,17 @@ extension Exchange {
             self.failure = failure
             tellHooksOfUnsentFailure()
         }
+        openStream(response)
         sendHead(response.status, fields, responseFraming)
         let wasPaused = isHeldPaused
         isHeldPaused = false
         isHolding = false
         if !held.bytes.isEmpty {
-            bytesSent += UInt64(held.bytes.count)
-            _ = held.bytes.withUnsafeBytes { bytes in
+            let bytes = held.bytes
+            _ = bytes.withUnsafeBytes { bytes in
                 if let audit = plan.audit, audit.bodies != .off { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+                if let stream { return relay(bytes, through: stream) }
+                bytesSent += UInt64(bytes.count)
                 return context.sink.sendBody(bytes)
             }
         }
@@ -265,6 +268,7 @@ extension Exchange {
         withdrawTicket()
         cancelAttempt()
         isOver = true
+        closeStream()
         giveBackRetryBudget()
         tally(writeAudit())
         environment.counters.end()
