@@ -74,6 +74,12 @@ package struct EventStreamTap: Sendable {
         return nameBytes == 0 && event.bytes == 0
     }
 
+    /// Whether lines may be put in here, a blank one too, without touching an event: as between two events, but also behind a comment.
+    package var isClear: Bool {
+        guard case .name = phase else { return isBetweenEvents }
+        return nameBytes == 0 && !hasFields
+    }
+
     /// Whether a stream that ends here cuts an event off: its last line, or the blank line, is missing (ledger SS3).
     package var isIncomplete: Bool {
         if hasFields { return true }

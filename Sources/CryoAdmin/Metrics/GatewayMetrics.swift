@@ -88,6 +88,17 @@ enum GatewayMetrics {
         for (name, route) in used {
             text.sample("cryonet_stream_events_total", [("route", name)], route.streams.sum(StreamCount.events.rawValue))
         }
+        text.family("cryonet_stream_heartbeats_total", .counter, "Comments sent to clients of silent streams, by route.")
+        for (name, route) in used {
+            text.sample("cryonet_stream_heartbeats_total", [("route", name)], route.streams.sum(StreamCount.heartbeats.rawValue))
+        }
+        text.family("cryonet_stream_reconnects_total", .counter, "Lost streams asked for again, and those that went on, by route.")
+        for (name, route) in used {
+            for (outcome, count) in [("tried", StreamCount.reconnects), ("resumed", .resumed)] {
+                let labels = [(name: "route", value: name), (name: "outcome", value: outcome)]
+                text.sample("cryonet_stream_reconnects_total", labels, route.streams.sum(count.rawValue))
+            }
+        }
     }
 
     private static func startsAtRoute(_ step: Step) -> Bool { step != .accept && step != .read && step != .route }

@@ -29,6 +29,9 @@ extension Exchange {
         }
         if !stream.lastEventID.isEmpty { stream.lastEventID.withUnsafeBytes { writer.field("last_event_id", bytes: $0) } }
         if stream.isIncomplete { writer.field("incomplete", true) }
+        if stream.heartbeatsCount > 0 { writer.field("heartbeats", Int64(clamping: stream.heartbeatsCount)) }
+        if stream.resumesCount > 0 { writer.field("resumed", Int64(clamping: stream.resumesCount)) }
+        if stream.hasErrorEvent { writer.field("error_event", true) }
     }
 
     private func microseconds(to time: UInt64) -> Int64 {

@@ -8,9 +8,10 @@ extension Exchange {
     func startAttempt() {
         guard let head, let upstream else { return }
         cancelAttempt()
-        resetResponse()
+        if !machine.isResuming { resetResponse() }
         _ = body?.rewind()
         if let route = match?.route { injectToken(on: route) }
+        appendLastEventID()
         var record = AttemptRecord(startedAt: now)
         record.tokenVersion = machine.carriesToken ? credential?.version ?? 0 : 0
         records.append(record)
@@ -107,6 +108,7 @@ extension Exchange {
 
     package func attemptReceivedHead(_ id: AttemptID, _ head: ResponseHead, framing: BodyFraming) {
         guard id == attempt, !isOver else { return }
+        if machine.isResuming { return resume(with: head, framing: framing) }
         deadlines.response = .max
         response = head
         responseFraming = framing
@@ -167,7 +169,7 @@ extension Exchange {
         deadlines.idle = .max
         if isHolding || isHeldPaused { held.isTruncated = true }
         isHolding = false
-        perform(machine.handle(.attemptFailed(error, isReplayable: isReplayable)))
+        perform(machine.handle(lossOfStream(error) ?? .attemptFailed(error, isReplayable: isReplayable)))
         armDeadlines()
     }
 
