@@ -140,3 +140,39 @@ struct StreamTests {
         #expect(bench.sink.ending == .aborted && object(bench.audit.lines.last)["failure"] as? [String: String] != nil)
     }
 }
+
+@Suite("X-Accel-Buffering")
+struct BufferingTests {
+    @Test(
+        "an answer of unknown length that says no is passed on as it comes, and the field with it; else the policy judges",
+        arguments: [
+            ("no", BodyFraming.chunked, true), ("NO", .untilClose, true), ("yes", .chunked, false), ("", .chunked, false),
+            ("no", .length(10), false),
+        ])
+    func held(value: String, framing: BodyFraming, passes: Bool) {
+        let bench = Bench(withToken: false, policy: envelope())
+        bench.begin(requestHead())
+        bench.open([("Content-Type", "application/json"), ("X-Accel-Buffering", value)], framing: framing)
+        bench.deliver(#"{"code":7,"#)
+        #expect(bench.reply == (passes ? #"{"code":7,"# : ""))
+        bench.deliver(#""msg":1}"#)
+        bench.end()
+        #expect(bench.sink.status == (passes ? 200 : 422))
+        #expect(lines(bench.sink.fields).contains("X-Accel-Buffering: \(value)"))
+    }
+
+    @Test("it does not take a failure from the policy, nor the first event from one that judges it")
+    func stillJudged() {
+        let field = ("X-Accel-Buffering", "no")
+        let status = Bench(withToken: false, policy: envelope())
+        status.begin(requestHead())
+        status.open([field], status: 500)
+        status.end()
+        #expect(status.sink.status == 500 && status.reply.contains("upstream_status"))
+        let event = Bench(withToken: false, policy: envelope { $0.streams = .firstEvent })
+        event.begin(requestHead())
+        event.open(eventStream + [field])
+        event.deliver("data: {\"code\":7}\n\n")
+        #expect(event.sink.status == 422)
+    }
+}
