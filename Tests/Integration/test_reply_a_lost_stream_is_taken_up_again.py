@@ -69,7 +69,7 @@ def test_a_refused_token_is_refreshed_on_the_way(gateway, upstream, endpoint):
 
 
 def test_an_upstream_that_stays_away_ends_it_in_words(gateway, upstream):
-    upstream.on("GET", "/s", script(HEAD, chunk(event(1)), CLOSE), Answer(503), script(RESET))
+    upstream.on("GET", "/s", script(HEAD, chunk(event(1)), CLOSE), Answer(503, close=True), script(RESET))
     gw = start(gateway, upstream, limit=2)
     response = get(gw, "/s")
     assert not response.complete and response.body.startswith(event(1) + b"event: error\ndata: {")

@@ -8,7 +8,7 @@ extension Exchange {
     /// Before the head of an answer goes out that is passed on as it comes.
     func openStream(_ response: ResponseHead) {
         guard mediaType.isStream, 200..<300 ~= response.status, !isHead, !isTunnel, responseFraming != .none else { return }
-        stream = StreamRelay(mediaType, coding: contentCoding(response.fields), care: streamCare)
+        stream = StreamRelay(mediaType, coding: contentCoding(response.fields), care: streamCare(response))
         countStream(.opened)
         restartHeartbeat()
     }
@@ -22,8 +22,8 @@ extension Exchange {
     }
 
     /// An answer of announced length has no room for anything of ours, and a client of HTTP/1.0 can't tell its end from a loss.
-    private var streamCare: StreamCare {
-        guard let settings = match?.route.settings.streams, head?.minorVersion == 1 else { return StreamCare() }
+    private func streamCare(_ response: ResponseHead) -> StreamCare {
+        guard let settings = match?.route.settings.streams, head?.minorVersion == 1, response.status == 200 else { return StreamCare() }
         if case .length = responseFraming { return StreamCare() }
         return StreamCare(heartbeatNanoseconds: UInt64(settings.heartbeatMilliseconds) * 1_000_000, onLoss: settings.onLoss)
     }

@@ -20,8 +20,9 @@ struct StreamHold {
     mutating func dropMark() { markMatched = 0 }
 
     mutating func takeAll() -> [UInt8] {
-        defer { bytes.removeAll(keepingCapacity: true) }
-        return bytes
+        let all = bytes
+        bytes = []
+        return all
     }
 
     /// The client gets everything up to the end of an event.
