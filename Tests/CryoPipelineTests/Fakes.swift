@@ -337,7 +337,7 @@ final class Bench {
         trustedProxies: [String] = [], connect: ListenSettings.Connect = .off, tokens: (inout TokenSettings) -> Void = { _ in },
         upstream: (inout UpstreamSettings) -> Void = { _ in }, route: (inout RouteSettings) -> Void = { _ in },
         audit auditing: (inout AuditSettings) -> Void = { _ in }, others: [CredentialStore] = [], policies: [PolicyPlan] = [],
-        hooks: (any HookSink)? = nil
+        hooks: (any HookSink)? = nil, statistics: ExchangeStatistics? = nil
     ) {
         scheduler = FakeScheduler(clock: clock)
         refresher = ScriptedRefresher(canRefresh: canRefresh)
@@ -348,7 +348,7 @@ final class Bench {
         let upstreamPlan = UpstreamPlan(settings)
         var routeSettings = RouteSettings(name: "api", path: "/*", upstream: "api")
         route(&routeSettings)
-        let routePlan = RoutePlan(routeSettings, upstream: upstreamPlan, credentials: credentials, policy: policy)
+        let routePlan = RoutePlan(routeSettings, upstream: upstreamPlan, credentials: credentials, policy: policy, statistics: statistics)
         var auditSettings = AuditSettings(file: "audit.jsonl")
         auditing(&auditSettings)
         plan = PipelinePlan(

@@ -68,6 +68,37 @@ enum GatewayMetrics {
         for (name, durations) in statistics.upstreams.sorted(by: { $0.key < $1.key }) {
             append("cryonet_attempt_duration_seconds", "upstream", name, durations, &text)
         }
+        appendStreams(statistics.routes.sorted { $0.key < $1.key }, &text)
+    }
+
+    /// Streams of routes that never had one are left out.
+    private static func appendStreams(_ routes: [(key: String, value: RouteStatistics)], _ text: inout MetricsText) {
+        let used = routes.filter { $0.value.streams.sum(StreamCount.opened.rawValue) > 0 }
+        text.family("cryonet_streams_open", .gauge, "Event streams and JSON lines on their way to clients, by route.")
+        for (name, route) in used {
+            // The ends first: a stream that ends in between must not make it negative.
+            let closed = route.streams.sum(StreamCount.closed.rawValue)
+            text.sample("cryonet_streams_open", [("route", name)], max(route.streams.sum(StreamCount.opened.rawValue), closed) - closed)
+        }
+        text.family("cryonet_streams_total", .counter, "Streams that began, by route.")
+        for (name, route) in used {
+            text.sample("cryonet_streams_total", [("route", name)], route.streams.sum(StreamCount.opened.rawValue))
+        }
+        text.family("cryonet_stream_events_total", .counter, "Whole events and records of streams without a content coding, by route.")
+        for (name, route) in used {
+            text.sample("cryonet_stream_events_total", [("route", name)], route.streams.sum(StreamCount.events.rawValue))
+        }
+        text.family("cryonet_stream_heartbeats_total", .counter, "Comments sent to clients of silent streams, by route.")
+        for (name, route) in used {
+            text.sample("cryonet_stream_heartbeats_total", [("route", name)], route.streams.sum(StreamCount.heartbeats.rawValue))
+        }
+        text.family("cryonet_stream_reconnects_total", .counter, "Lost streams asked for again, and those that went on, by route.")
+        for (name, route) in used {
+            for (outcome, count) in [("tried", StreamCount.reconnects), ("resumed", .resumed)] {
+                let labels = [(name: "route", value: name), (name: "outcome", value: outcome)]
+                text.sample("cryonet_stream_reconnects_total", labels, route.streams.sum(count.rawValue))
+            }
+        }
     }
 
     private static func startsAtRoute(_ step: Step) -> Bool { step != .accept && step != .read && step != .route }

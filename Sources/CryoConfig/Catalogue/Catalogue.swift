@@ -211,6 +211,7 @@ package enum Catalogue {
         CatalogueKey(
             "strip_prefix", .text(.pathPrefix), example: "/api", "taken off the front of the path before it goes to the upstream"),
         CatalogueKey("retry", .section(retry), "attempts again after transient failures"),
+        CatalogueKey("streams", .section(streams), "event streams and JSON lines on their way to the client"),
         CatalogueKey(
             "rewrite",
             .section(

@@ -72,6 +72,7 @@ extension ConfigurationReader {
             note(node["strip_prefix"], "\(path).strip_prefix: path does not begin with it")
         }
         route.retry = retry(node["retry"])
+        route.streams = streams(node["streams"], at: "\(path).streams")
         route.cors = cors(node["cors"])
         route.rewrite.location = node["rewrite"]?["location"]?.boolean ?? false
         route.rewrite.cookies = node["rewrite"]?["cookies"]?.boolean ?? false

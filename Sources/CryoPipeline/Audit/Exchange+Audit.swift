@@ -15,6 +15,7 @@ extension Exchange {
         appendSteps(&writer)
         appendAttempts(&writer)
         appendResult(&writer)
+        appendStream(&writer)
         appendBodies(&writer, settings)
         writer.endObject()
         var line = writer.bytes

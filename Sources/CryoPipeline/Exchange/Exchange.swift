@@ -76,6 +76,9 @@ package final class Exchange: RequestConsumer {
     // normalize, reply
     var response: ResponseHead?
     var responseFraming: BodyFraming = .none
+    var mediaType = MediaType.none
+    /// nil: the answer is no stream.
+    var stream: StreamRelay?
     var held = HeldBody()
     /// The held body without its content coding, once somebody had to look into it; nil while it has none.
     var decoded: [UInt8]?
@@ -169,6 +172,7 @@ package final class Exchange: RequestConsumer {
         permitRetries(&rules, on: route, head)
         rules.passesOversize = route.policy?.settings.oversize != .fail
         rules.passesNonJSON = route.policy?.settings.nonJSON == .pass
+        rules.resumesLimit = route.settings.streams.reconnect.limit
         machine = ExchangeMachine(rules: rules)
         if head.framing != .none {
             let recordsBody = (rules.injectsToken && rules.canRefresh) || rules.retryLimit > 0
@@ -243,6 +247,7 @@ package final class Exchange: RequestConsumer {
     }
 
     package func replyDrained() {
+        stream?.isPaused = false
         guard !isOver, isAttemptOpen, let attempt else { return }
         touchIdle()
         armDeadlines()
@@ -256,7 +261,7 @@ package final class Exchange: RequestConsumer {
         case .nothing: break
         case .startAttempt: startAttempt()
         case .demandToken:
-            noteRefusal()
+            if machine.state == .awaitingRefresh { noteRefusal() }
             demandToken()
         case .hold: isHolding = true
         case .stream: streamResponse(marked: nil)
@@ -269,10 +274,12 @@ package final class Exchange: RequestConsumer {
             noteRefusal()
             match?.route.credentials?.refreshInBackground(.refused(version: credential?.version ?? 0))
             if repliesHeld { streamResponse(marked: reason) } else { replyFailure(reason, status: nil) }
-        case .finish: finishReply()
-        case .abort:
-            failure = Failure(machine.outcomes.forward == .timedOut ? .upstreamTimedOut : .responseTruncated, language: .english)
-            abortReply()
+        case .finish:
+            if let stream { endStream(stream) }
+            finishReply()
+        case .reconnect(let number): reconnect(number)
+        case .resume: resumeStream()
+        case .abort: loseReply()
         case .abandon: conclude()
         }
     }
@@ -289,7 +296,11 @@ package final class Exchange: RequestConsumer {
         while let kind = deadlines.takeDue(at: nanoseconds), !isOver {
             if kind == .tokenWait || kind == .total { withdrawTicket() }
             if kind == .lookAhead { firstEvent = nil }
-            if kind == .backOff, !takeLatestToken() {
+            if kind == .heartbeat {
+                beat()
+            } else if kind == .idle || kind == .response, let loss = lossOfStream(nil) {
+                perform(machine.handle(loss))
+            } else if kind == .backOff, !takeLatestToken() {
                 perform(machine.handle(.tokenExpired))
             } else {
                 perform(machine.handle(.deadline(kind, isReplayable: isReplayable)))
@@ -307,16 +318,8 @@ package final class Exchange: RequestConsumer {
     func touchIdle() {
         if isTunnel { return touchTunnelIdle() }
         guard let timeouts = upstream?.settings.timeouts, timeouts.idleMilliseconds > 0 else { return }
-        let length = isEventStream ? max(timeouts.idleMilliseconds, Self.streamIdleMilliseconds) : timeouts.idleMilliseconds
-        deadlines.idle = now &+ UInt64(length) * 1_000_000
-    }
-
-    /// The idle time allowed on event streams, where silence is normal (ledger TO3).
-    static let streamIdleMilliseconds: UInt32 = 3_600_000
-
-    private var isEventStream: Bool {
-        guard let response else { return false }
-        return MediaType.of(response.fields) == .eventStream
+        let streams = mediaType.isStream ? match?.route.settings.streams : nil
+        deadlines.idle = now &+ UInt64(streams?.idleMilliseconds ?? timeouts.idleMilliseconds) * 1_000_000
     }
 
     /// The total time begins when the whole request is here: a slow upload is bounded by the read step.
@@ -335,8 +338,9 @@ struct ExchangeDeadlines {
     var tokenWait = UInt64.max
     var backOff = UInt64.max
     var lookAhead = UInt64.max
+    var heartbeat = UInt64.max
 
-    var nearest: UInt64 { min(response, idle, total, tokenWait, backOff, lookAhead) }
+    var nearest: UInt64 { min(response, idle, total, tokenWait, backOff, lookAhead, heartbeat) }
 
     /// The first that is due, taken out.
     mutating func takeDue(at nanoseconds: UInt64) -> DeadlineKind? {
@@ -363,6 +367,10 @@ struct ExchangeDeadlines {
         if lookAhead <= nanoseconds {
             lookAhead = .max
             return .lookAhead
+        }
+        if heartbeat <= nanoseconds {
+            heartbeat = .max
+            return .heartbeat
         }
         return nil
     }

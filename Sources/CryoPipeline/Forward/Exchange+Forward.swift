@@ -8,9 +8,10 @@ extension Exchange {
     func startAttempt() {
         guard let head, let upstream else { return }
         cancelAttempt()
-        resetResponse()
+        if !machine.isResuming { resetResponse() }
         _ = body?.rewind()
         if let route = match?.route { injectToken(on: route) }
+        appendLastEventID()
         var record = AttemptRecord(startedAt: now)
         record.tokenVersion = machine.carriesToken ? credential?.version ?? 0 : 0
         records.append(record)
@@ -107,9 +108,11 @@ extension Exchange {
 
     package func attemptReceivedHead(_ id: AttemptID, _ head: ResponseHead, framing: BodyFraming) {
         guard id == attempt, !isOver else { return }
+        if machine.isResuming { return resume(with: head, framing: framing) }
         deadlines.response = .max
         response = head
         responseFraming = framing
+        mediaType = MediaType.of(head.fields)
         if connectUpstream != nil || (isUpgrade && head.status == 101) { openTunnel() }
         touchIdle()
         if !records.isEmpty { records[records.count - 1].status = head.status }
@@ -128,8 +131,13 @@ extension Exchange {
         touchIdle()
         if isHolding { return hold(bytes) }
         if !isTunnel, let audit = plan.audit, audit.bodies == .all { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
-        bytesSent += UInt64(bytes.count)
-        let flow = context.sink.sendBody(bytes)
+        let flow: Flow
+        if let stream {
+            flow = relay(bytes, through: stream)
+        } else {
+            bytesSent += UInt64(bytes.count)
+            flow = context.sink.sendBody(bytes)
+        }
         if flow == .pause { deadlines.idle = .max }
         return flow
     }
@@ -161,7 +169,7 @@ extension Exchange {
         deadlines.idle = .max
         if isHolding || isHeldPaused { held.isTruncated = true }
         isHolding = false
-        perform(machine.handle(.attemptFailed(error, isReplayable: isReplayable)))
+        perform(machine.handle(lossOfStream(error) ?? .attemptFailed(error, isReplayable: isReplayable)))
         armDeadlines()
     }
 
@@ -169,6 +177,7 @@ extension Exchange {
 
     private func resetResponse() {
         response = nil
+        mediaType = .none
         held = HeldBody()
         decoded = nil
         isHolding = false

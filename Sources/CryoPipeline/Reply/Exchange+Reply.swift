@@ -22,14 +22,17 @@ extension Exchange {
             self.failure = failure
             tellHooksOfUnsentFailure()
         }
+        openStream(response)
         sendHead(response.status, fields, responseFraming)
         let wasPaused = isHeldPaused
         isHeldPaused = false
         isHolding = false
         if !held.bytes.isEmpty {
-            bytesSent += UInt64(held.bytes.count)
-            _ = held.bytes.withUnsafeBytes { bytes in
+            let bytes = held.bytes
+            _ = bytes.withUnsafeBytes { bytes in
                 if let audit = plan.audit, audit.bodies != .off { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+                if let stream { return relay(bytes, through: stream) }
+                bytesSent += UInt64(bytes.count)
                 return context.sink.sendBody(bytes)
             }
         }
@@ -40,7 +43,7 @@ extension Exchange {
             touchIdle()
             if wasPaused { environment.forwarder.resumeResponse(attempt) }
         } else if isCut {
-            perform(machine.handle(.attemptFailed(.truncated, isReplayable: false)))
+            perform(machine.handle(lossOfStream(.truncated) ?? .attemptFailed(.truncated, isReplayable: false)))
         } else {
             perform(machine.handle(.bodyEnded))
         }
@@ -140,8 +143,6 @@ extension Exchange {
         if reason == .clientKeyMissing { fields.append("Proxy-Authenticate", "Bearer realm=\"cryonet\"") }
         fields.append("X-Request-Id", requestID.isEmpty ? id : requestID)
         if response == nil, failure.status == 503 || reason == .tokenUnavailable { fields.append("Retry-After", "1") }
-        let facts = FailureBody.Facts(
-            exchangeID: id, requestID: requestID.isEmpty ? id : requestID, route: match?.route.name, attempts: machine.attempts)
         var shown = showsUpstreamBody(reason) ? readableBody() : nil
         if let bytes = shown?.bytes, shown?.isTruncated == true || bytes.count > FailureBody.responseDataBytesMax {
             // A secret must not get out because only its beginning is here.
@@ -150,15 +151,24 @@ extension Exchange {
             shown?.bytes = kept
             shown?.isTruncated = true
         }
-        var body =
-            format == .message
-            ? FailureBody.renderMessage(failure) : FailureBody.render(failure, facts: facts, held: shown, scanner: environment.scanner)
-        plan.redactor.scrub(&body)
-        if format == .message { tellHooksOfUnsentFailure() } else { tellHooks(failure, body: body) }
+        let body = renderFailure(failure, held: shown)
         sendHead(failure.status, fields, .length(UInt64(body.count)))
         bytesSent = UInt64(body.count)
         _ = body.withUnsafeBytes { context.sink.sendBody($0) }
         finishReply()
+    }
+
+    /// As the client gets it, and the hooks with it.
+    func renderFailure(_ failure: Failure, held: HeldBody?) -> [UInt8] {
+        let facts = FailureBody.Facts(
+            exchangeID: id, requestID: requestID.isEmpty ? id : requestID, route: match?.route.name, attempts: machine.attempts)
+        let isMessage = match?.route.policy?.settings.failureFormat == .message
+        var body =
+            isMessage
+            ? FailureBody.renderMessage(failure) : FailureBody.render(failure, facts: facts, held: held, scanner: environment.scanner)
+        plan.redactor.scrub(&body)
+        if isMessage { tellHooksOfUnsentFailure() } else { tellHooks(failure, body: body) }
+        return body
     }
 
     func makeFailure(_ reason: FailureReason, status: UInt16?) -> Failure {
@@ -265,6 +275,7 @@ extension Exchange {
         withdrawTicket()
         cancelAttempt()
         isOver = true
+        closeStream()
         giveBackRetryBudget()
         tally(writeAudit())
         environment.counters.end()
