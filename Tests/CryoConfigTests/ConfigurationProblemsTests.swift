@@ -238,7 +238,21 @@ private let manyPaths = (1...65).map { "p\($0)" }.joined(separator: ", ")
             "1:34: tokens.t.login.sign_in: there is no token yet: {token} and {refresh_token} belong into refresh"),
         Case(
             "tokens", "{ t: { login: { sign_in: { url: https://a.example }, fields: { token: t }, transient_codes: [1] } } }",
-            "1:101: tokens.t.login.transient_codes: codes are those of the field that success names"),
+            "1:101: tokens.t.login.transient_codes: without success no answer is refused by a code"),
+        Case(
+            "tokens",
+            "{ t: { login: { sign_in: { url: https://a.example }, fields: { token: t }, "
+                + "success: { all: [{ field: a, equals: 0 }, { field: b, in: [] }, { field: c }] }, refusal_codes: [1] } } }",
+            "1:142: tokens.t.login.success.all[1].in: needs at least one value",
+            "1:148: tokens.t.login.success.all[2]: needs one of equals, in, range, exists, truthy, matches, all, any, not",
+            "1:180: tokens.t.login.refusal_codes: needs code: success looks at more than one field"),
+        Case(
+            "tokens", "{ t: { login: { sign_in: { url: https://a.example }, fields: { token: t }, success: code0_msg_dta, code: c } } }",
+            "1:93: tokens.t.login.success: expected code0_msg_data, code200_msg_data, code0_message_data, retCode, status_ok, "
+                + "success_true, found code0_msg_dta, did you mean \"code0_msg_data\""),
+        Case(
+            "tokens", "{ t: { login: { sign_in: { url: https://a.example }, fields: { token: t }, code: c } } }",
+            "1:90: tokens.t.login.code: only success makes codes of use"),
         Case(
             "tokens", "{ t: { login: { refresh: { url: https://a.example, json: {}, form: {} }, fields: { token: t } } } }",
             "1:70: tokens.t.login.refresh: form and json exclude each other"),

@@ -20,7 +20,8 @@ import Testing
         fields.expiresAt = JSONPath("data.until")
         let call = LoginCall(second, fields: fields)
         var login = LoginSettings(signIn: LoginCall(first, fields: fields), refresh: refreshes ? call : nil)
-        login.success = SuccessRule(path: try #require(JSONPath("code")), equals: .number("0"), missing: .failure)
+        login.success = .equals(try #require(JSONPath("code")), .number("0"), missing: .failure)
+        login.codePath = JSONPath("code")
         login.transientCodes = ["50301"]
         setenv("CRYONET_TEST_APP", "a b", 1)
         setenv("CRYONET_TEST_PASSWORD", "p\"1", 1)

@@ -5,7 +5,7 @@ enum AdminSchemas {
     static let all: [(name: String, text: String)] = [
         ("Failure", failure), ("Health", health), ("Token", token), ("TokenList", list("tokens", "Token")),
         ("Session", session), ("SessionList", list("sessions", "Session")), ("Login", login), ("SessionLogin", sessionLogin),
-        ("Logout", logout), ("Reloaded", word("reloaded")), ("Draining", word("draining")), ("Description", #"{"type":"object"}"#),
+        ("Logout", logout), ("Reloaded", reloaded), ("Draining", word("draining")), ("Description", #"{"type":"object"}"#),
     ]
 
     private static func list(_ member: String, _ item: String) -> String {
@@ -24,7 +24,13 @@ enum AdminSchemas {
         "properties":{"type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},"detail":{"type":"string"},
         "instance":{"type":"string"},"kind":{"type":"string"},"message":{"type":"string"},"reason":{"type":"string"},
         "step":{"type":"string"},"origin":{"enum":["client","gateway","upstream"]},"retryable":{"type":"boolean"},
-        "code":{"type":"integer"},"requestId":{"type":"string"}}}
+        "code":{"type":"integer"},"requestId":{"type":"string"},
+        "problems":{"type":"array","items":{"type":"string"},"description":"what is wrong with a configuration, as FILE:LINE:COLUMN: TEXT"}}}
+        """
+
+    private static let reloaded = """
+        {"type":"object","required":["reloaded","needsRestart"],"properties":{"reloaded":{"const":true},
+        "needsRestart":{"type":"array","items":{"type":"string"},"description":"what has changed and stays as it was until a restart"}}}
         """
 
     private static let health = """

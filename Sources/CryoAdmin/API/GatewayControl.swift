@@ -39,6 +39,24 @@ package struct AdminToken: Sendable {
     package var name: String { store.settings.name }
 }
 
+/// What became of the events that the hooks of one token or policy were to be told.
+package struct AdminHook: Sendable {
+    /// token or policy
+    package let owner: String
+    package let name: String
+    package let sent: UInt64
+    package let failed: UInt64
+    package let dropped: UInt64
+
+    package init(owner: String, name: String, sent: UInt64, failed: UInt64, dropped: UInt64) {
+        self.owner = owner
+        self.name = name
+        self.sent = sent
+        self.failed = failed
+        self.dropped = dropped
+    }
+}
+
 /// The gateway at one moment: one configuration's parts, and numbers summed over the workers.
 package struct GatewaySnapshot: Sendable {
     package var version = ""
@@ -50,6 +68,7 @@ package struct GatewaySnapshot: Sendable {
     package var openConnections = 0
     package var openAdminConnections = 0
     package var failedHandshakes = 0
+    package var hooks: [AdminHook] = []
     /// nil: no audit is written.
     package var audit: AuditState?
     package var isDraining = false
@@ -76,11 +95,12 @@ package struct GatewaySnapshot: Sendable {
 }
 
 package enum ReloadAnswer: Sendable {
-    case done
+    /// What has changed and stays as it was until a restart, one line each.
+    case done(needsRestart: [String])
     /// There is no file to read again.
     case nothingToReload
-    /// Holds no secret.
-    case refused(String)
+    /// Hold no secret. `problems` are those of the configuration, as `file:line:col: message`.
+    case refused(String, problems: [String])
 }
 
 package protocol GatewayControl: AnyObject, Sendable {

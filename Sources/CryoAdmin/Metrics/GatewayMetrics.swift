@@ -10,6 +10,7 @@ enum GatewayMetrics {
         if let statistics = snapshot.statistics { appendExchanges(statistics, &text) }
         appendTokens(snapshot, &text)
         appendSessions(snapshot, &text)
+        appendHooks(snapshot, &text)
         appendAudit(snapshot, &text)
         return text.bytes
     }
@@ -173,6 +174,15 @@ enum GatewayMetrics {
             let counts = keeper.counts
             for name in SessionEvent.names {
                 text.sample("cryonet_session_events_total", [("session", keeper.name), ("event", name)], counts[name] ?? 0)
+            }
+        }
+    }
+
+    private static func appendHooks(_ snapshot: GatewaySnapshot, _ text: inout MetricsText) {
+        text.family("cryonet_hook_events_total", .counter, "Events for the hooks of a token or policy: sent, failed, or dropped unsent.")
+        for hook in snapshot.hooks {
+            for (outcome, count) in [("sent", hook.sent), ("failed", hook.failed), ("dropped", hook.dropped)] {
+                text.sample("cryonet_hook_events_total", [(hook.owner, hook.name), ("outcome", outcome)], count)
             }
         }
     }

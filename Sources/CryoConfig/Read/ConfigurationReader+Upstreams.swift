@@ -58,14 +58,6 @@ extension ConfigurationReader {
         return headers
     }
 
-    func success(_ node: YAMLNode?) -> SuccessRule? {
-        guard let path = node?["field"]?.text.flatMap({ JSONPath($0) }), let equals = node?["equals"].flatMap(scalar) else { return nil }
-        var rule = SuccessRule(path: path, equals: equals)
-        choose(node?["missing"], &rule.missing)
-        rule.isStrict = node?["strict"]?.boolean ?? rule.isStrict
-        return rule
-    }
-
     func scalar(_ node: YAMLNode) -> JSONScalar? {
         guard case .scalar(let text, let isPlain) = node.content else { return nil }
         if node.isNull { return .null }

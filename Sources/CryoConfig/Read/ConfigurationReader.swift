@@ -72,6 +72,7 @@ struct ConfigurationReader {
             note(upstreams, "upstreams: needs at least one upstream")
         }
         configuration.tokens = entries(root["tokens"]).compactMap { token($0.key, $0.value) }
+        refuseSharedFiles(root["tokens"])
         for entry in root["tokens"]?.entries ?? [] {
             let names = root["upstreams"]?.entries.map(\.key) ?? []
             for (index, item) in (entry.value["upstreams"]?.items ?? []).enumerated() {

@@ -31,9 +31,12 @@ final class Composition: Sendable {
         let counters: SourceCounters
         /// Tells whether a reload asks for the same token; then the store and its login live on.
         let fingerprint: String
+        /// Tells whether it is the same login under other settings; then what is kept in memory goes on.
+        let loginFingerprint: String
+        let kept: KeptLogin?
         let session: SessionKeeper
         let statistics: TokenStatistics
-        let persist: @Sendable (NewCredential?, @escaping @Sendable () -> Void) -> Void
+        let persist: @Sendable (LoginChange, @escaping @Sendable () -> Void) -> Void
 
         /// Begins to watch what changes by itself: a file, the time.
         func start() {

@@ -14,14 +14,16 @@ import Glibc
 final class Serving: Sendable {
     private let loaded: Mutex<LoadedConfiguration>
     private let readyFile: String?
-    private let reload: (@Sendable () -> LoadedConfiguration?)?
+    private let reload: (@Sendable () -> Result<LoadedConfiguration, ConfigurationTrouble>)?
     private let log = Log()
     private let queue = DispatchQueue(label: "cryonet.control")
     private let finished = DispatchSemaphore(value: 0)
     private let isDraining = Atomic<Bool>(false)
     private let current = Mutex<Gateway?>(nil)
 
-    init(_ loaded: LoadedConfiguration, readyFile: String?, reload: (@Sendable () -> LoadedConfiguration?)?) {
+    init(
+        _ loaded: LoadedConfiguration, readyFile: String?, reload: (@Sendable () -> Result<LoadedConfiguration, ConfigurationTrouble>)?
+    ) {
         self.loaded = Mutex(loaded)
         self.readyFile = readyFile
         self.reload = reload
@@ -81,19 +83,22 @@ final class Serving: Sendable {
             log.info("audit file reopened; there is no configuration file to reload")
             return .nothingToReload
         }
-        guard let loaded = reload() else {
+        let loaded: LoadedConfiguration
+        switch reload() {
+        case .success(let read): loaded = read
+        case .failure(let trouble):
             gateway.reloadRefused()
             log.error("reload refused: the configuration has problems; the old one stays")
-            return .refused("the configuration has problems, which the gateway's log tells; the old one stays")
+            return .refused("the configuration has problems; the old one stays", problems: trouble.lines)
         }
         do throws(GatewayError) {
-            try gateway.reload(loaded.configuration)
+            let needsRestart = try gateway.reload(loaded.configuration)
             self.loaded.withLock { $0 = loaded }
             log.info("configuration reloaded")
-            return .done
+            return .done(needsRestart: needsRestart)
         } catch {
             log.error("reload refused: \(error); the old configuration stays")
-            return .refused("\(error); the old configuration stays")
+            return .refused("\(error); the old configuration stays", problems: [])
         }
     }
 
