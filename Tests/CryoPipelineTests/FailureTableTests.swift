@@ -51,6 +51,7 @@ struct FailureTableTests {
         (.overrideUnknown, .http, 400, .route, "http_request_denied"),
         (.tokenMissing, .authenticationExpired, 401, .inject, nil), (.tokenUnavailable, .authenticationExpired, 502, .inject, nil),
         (.clientValueRejected, .http, 400, .inject, "http_request_denied"),
+        (.breakerOpen, .http, 503, .forward, "destination_unavailable"),
         (.upstreamDNSFailed, .network, 502, .forward, "dns_error"), (.connectRefused, .network, 502, .forward, "connection_refused"),
         (.connectTimedOut, .network, 504, .forward, "connection_timeout"), (.tlsFailed, .network, 502, .forward, "tls_protocol_error"),
         (.tlsCertificateInvalid, .network, 502, .forward, "tls_certificate_error"),

@@ -8,6 +8,7 @@ enum GatewayMetrics {
         var text = MetricsText()
         appendProcess(snapshot, &text)
         if let statistics = snapshot.statistics { appendExchanges(statistics, &text) }
+        appendUpstreams(snapshot, &text)
         appendTokens(snapshot, &text)
         appendSessions(snapshot, &text)
         appendAudit(snapshot, &text)

@@ -19,6 +19,7 @@ final class Composition: Sendable {
     let statistics: ExchangeStatistics
     /// One for all compositions of a gateway, so that a token that lives on tells the newest hooks.
     let hooks: Hooks
+    private let breakers: [String: KeptBreaker]
     private let hookTable: [HookOwner: [HookQueue]]
 
     /// A token's store and the source behind it.
@@ -74,8 +75,11 @@ final class Composition: Sendable {
             replacing: old?.statistics)
         self.statistics = statistics
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
+        let breakers = Self.breakers(configuration.upstreams, replacing: old?.breakers ?? [:], log: log)
+        self.breakers = breakers
         plan = try Self.plan(
-            configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log), statistics: statistics,
+            configuration, breakers: breakers, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log),
+            statistics: statistics,
             secrets: surroundings.secrets, hooks: hooks)
     }
 
@@ -121,10 +125,11 @@ final class Composition: Sendable {
     }
 
     private static func plan(
-        _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?,
+        _ configuration: GatewayConfiguration, breakers: [String: KeptBreaker], tokens: [String: TokenPart], audit: AuditWriter?,
+        clientKey: Secret?,
         statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks
     ) throws(GatewayError) -> PipelinePlan {
-        let upstreams = configuration.upstreams.map { UpstreamPlan($0) }
+        let upstreams = configuration.upstreams.map { UpstreamPlan($0, breaker: breakers[$0.name]?.breaker) }
         var policies: [String: PolicyPlan] = [:]
         for settings in configuration.policies {
             guard let policy = PolicyPlan(settings) else { throw GatewayError("policy \(settings.name): too many paths") }

@@ -4,6 +4,7 @@
 package import CryoAdmin
 import CryoAudit
 import CryoConfig
+import CryoIO
 package import CryoPipeline
 import CryoServer
 import CryoTokens
@@ -61,6 +62,9 @@ extension Gateway: GatewayControl {
         }
         snapshot.sessions = composition.sessions.values.sorted { $0.name < $1.name }
         snapshot.statistics = composition.statistics
+        snapshot.upstreams = composition.plan.upstreams
+        snapshot.routes = composition.plan.routes
+        snapshot.nanoseconds = Clock.monotonicNanoseconds()
         snapshot.openExchanges = openExchanges
         if let statistics = serverStatistics {
             snapshot.isStarted = true

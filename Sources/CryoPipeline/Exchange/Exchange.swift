@@ -60,6 +60,8 @@ package final class Exchange: RequestConsumer {
     var attempt: AttemptID?
     var isAttemptOpen = false
     var records: [AttemptRecord] = []
+    /// The breaker's, until it has been told what became of the attempt.
+    var permit: Breaker.Permit?
     var isForwarderWaitingForBody = false
     /// The client asks for a WebSocket.
     var isUpgrade = false
@@ -84,6 +86,8 @@ package final class Exchange: RequestConsumer {
     var isHeldPaused = false
     // retry
     var retryAfterSeconds: Int64?
+    /// When a request that the gateway itself refuses may come again.
+    var ownRetryAfterSeconds: UInt64?
     /// The upstream's, while this exchange counts in it.
     var retryBudget: RetryBudget?
     var isRetrying = false
@@ -289,6 +293,7 @@ package final class Exchange: RequestConsumer {
         while let kind = deadlines.takeDue(at: nanoseconds), !isOver {
             if kind == .tokenWait || kind == .total { withdrawTicket() }
             if kind == .lookAhead { firstEvent = nil }
+            settleMissed(kind)
             if kind == .backOff, !takeLatestToken() {
                 perform(machine.handle(.tokenExpired))
             } else {

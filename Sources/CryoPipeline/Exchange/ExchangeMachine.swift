@@ -36,15 +36,6 @@ package enum HeadDisposition: Sendable, Equatable {
     case annotate
 }
 
-package enum TokenStanding: Sendable, Equatable {
-    case notApplicable, keptClientValue, ready
-    /// None, or expired, but the source can make one.
-    case unusable
-    case missing
-    /// The client sent a value of its own where the token goes, and the token's settings forbid it.
-    case clientValueRejected
-}
-
 package enum JudgeResult: Sendable, Equatable {
     case accepted, unwrapped, notJSON
     /// Without its content coding it exceeds what is judged.
@@ -54,8 +45,6 @@ package enum JudgeResult: Sendable, Equatable {
 }
 
 package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff, lookAhead }
-
-package enum RetryDenial: Sendable { case budgetSpent, noTimeLeft }
 
 package enum ExchangeEvent: Sendable {
     case begun(TokenStanding)
@@ -71,8 +60,10 @@ package enum ExchangeEvent: Sendable {
     case bodyEnded
     case attemptFailed(ForwardError, isReplayable: Bool)
     case deadline(DeadlineKind, isReplayable: Bool)
-    /// A `backOff` that there is no room for: the upstream's retry budget is spent, or the total time would be over before.
+    /// A `backOff` that there is no room for.
     case retryDenied(RetryDenial)
+    /// The attempt was not made: the upstream's breaker is open.
+    case attemptRefused
     case clientGone
 }
 
@@ -171,6 +162,7 @@ package struct ExchangeMachine: Sendable {
         case .bodyEnded: return state == .streaming ? end(.sent, .finish) : .nothing
         case .deadline(let kind, let isReplayable): return miss(kind, isReplayable)
         case .retryDenied(let denial): return deny(denial)
+        case .attemptRefused: return refuseAttempt()
         case .clientGone: return end(.clientGone, .abandon)
         }
     }
@@ -405,11 +397,19 @@ package struct ExchangeMachine: Sendable {
 
     private mutating func deny(_ denial: RetryDenial) -> ExchangeAction {
         guard state == .backingOff else { return .nothing }
-        outcomes.retry = denial == .budgetSpent ? .budgetSpent : .noTimeLeft
+        outcomes.retry = denial.outcome
         switch withoutRetry {
         case .fail(let reason): return conclude(reason)
         case .stream: return pass(.passedThrough)
         }
+    }
+
+    private mutating func refuseAttempt() -> ExchangeAction {
+        guard state == .forwarding else { return .nothing }
+        attempts -= 1
+        if attempts > 0 { outcomes.retry = .breakerOpen }
+        outcomes.forward = .breakerOpen
+        return conclude(.breakerOpen)
     }
 
     private mutating func miss(_ kind: DeadlineKind, _ isReplayable: Bool) -> ExchangeAction {

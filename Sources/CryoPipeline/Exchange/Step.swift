@@ -46,6 +46,7 @@ package enum ForwardOutcome: String, Sendable, CaseIterable {
     case tlsFailed = "tls_failed"
     case timedOut = "timed_out"
     case reset
+    case breakerOpen = "breaker_open"
 }
 
 package enum RefreshOutcome: String, Sendable, CaseIterable {
@@ -64,6 +65,7 @@ package enum RetryOutcome: String, Sendable, CaseIterable {
     case notEligible = "not_eligible"
     case budgetSpent = "budget_spent"
     case noTimeLeft = "no_time_left"
+    case breakerOpen = "breaker_open"
 }
 
 package enum NormalizeOutcome: String, Sendable, CaseIterable {

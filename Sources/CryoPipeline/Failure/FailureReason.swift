@@ -21,6 +21,7 @@ package enum FailureReason: String, Sendable, CaseIterable {
     case tokenMissing = "token_missing"
     case tokenUnavailable = "token_unavailable"
     case clientValueRejected = "client_value_rejected"
+    case breakerOpen = "breaker_open"
     case upstreamDNSFailed = "upstream_dns_failed"
     case connectRefused = "connect_refused"
     case connectTimedOut = "connect_timed_out"
@@ -122,6 +123,9 @@ package enum FailureTable {
         row(
             .clientValueRejected, .http, 400, .inject, .client, false, "ClientError", 400, "http_request_denied", "Client value rejected",
             "请求自带的凭证不被接受", "The request carries a value of its own where the gateway puts its token."),
+        row(
+            .breakerOpen, .http, 503, .forward, .gateway, true, "ServerError", 503, "destination_unavailable", "Breaker open", "服务暂时不可用",
+            "The upstream has failed too often; it is left alone for a while."),
         row(
             .upstreamDNSFailed, .network, 502, .forward, .upstream, true, "NetworkError", -1000, "dns_error", "Upstream name not resolved",
             "无法连接到服务器", "The upstream's name could not be resolved."),

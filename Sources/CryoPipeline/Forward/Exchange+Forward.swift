@@ -8,7 +8,9 @@ extension Exchange {
     func startAttempt() {
         guard let head, let upstream else { return }
         cancelAttempt()
+        settleRest()
         resetResponse()
+        guard passBreaker(of: upstream) else { return }
         _ = body?.rewind()
         if let route = match?.route { injectToken(on: route) }
         var record = AttemptRecord(startedAt: now)
@@ -119,6 +121,7 @@ extension Exchange {
             .headReceived(
                 disposition(of: head), refusesToken: route?.credentials?.settings.refresh.onStatus.contains(head.status) ?? false,
                 isRetryStatus: route?.retry.allows(head.status) ?? false, isReplayable: isReplayable))
+        settleHead(head.status)
         perform(action)
         armDeadlines()
     }
@@ -137,6 +140,7 @@ extension Exchange {
     package func attemptEnded(_ id: AttemptID, _ timing: AttemptTiming) {
         guard id == attempt, !isOver else { return }
         closeRecord("responded", timing)
+        settleEnd()
         isAttemptOpen = false
         attempt = nil
         deadlines.idle = .max
@@ -155,6 +159,7 @@ extension Exchange {
         guard id == attempt, !isOver else { return }
         closeRecord(FailureReason(error).staticName, timing)
         underlyingDetail = error.detail
+        settle(failedBy: response == nil ? FailureReason(error) : .responseTruncated)
         isAttemptOpen = false
         attempt = nil
         deadlines.response = .max

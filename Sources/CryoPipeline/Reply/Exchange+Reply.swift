@@ -139,7 +139,7 @@ extension Exchange {
         // RFC 9110 §15.5.8: a 407 says how to do better.
         if reason == .clientKeyMissing { fields.append("Proxy-Authenticate", "Bearer realm=\"cryonet\"") }
         fields.append("X-Request-Id", requestID.isEmpty ? id : requestID)
-        if response == nil, failure.status == 503 || reason == .tokenUnavailable { fields.append("Retry-After", "1") }
+        if response == nil, let seconds = retryAfter(failure) { fields.append("Retry-After", seconds) }
         let facts = FailureBody.Facts(
             exchangeID: id, requestID: requestID.isEmpty ? id : requestID, route: match?.route.name, attempts: machine.attempts)
         var shown = showsUpstreamBody(reason) ? readableBody() : nil
@@ -159,6 +159,14 @@ extension Exchange {
         bytesSent = UInt64(body.count)
         _ = body.withUnsafeBytes { context.sink.sendBody($0) }
         finishReply()
+    }
+
+    /// Only where it is we who refuse; what an upstream advises goes on with its answer.
+    private func retryAfter(_ failure: Failure) -> [UInt8]? {
+        guard failure.status == 503 || failure.reason == .tokenUnavailable || ownRetryAfterSeconds != nil else { return nil }
+        var text: [UInt8] = []
+        text.appendDecimal(max(1, ownRetryAfterSeconds ?? 1))
+        return text
     }
 
     func makeFailure(_ reason: FailureReason, status: UInt16?) -> Failure {
@@ -264,6 +272,7 @@ extension Exchange {
         guard !isOver else { return }
         withdrawTicket()
         cancelAttempt()
+        settleRest()
         isOver = true
         giveBackRetryBudget()
         tally(writeAudit())

@@ -10,9 +10,13 @@ package final class UpstreamPlan: Sendable {
     /// Names in lower case beside names and values as configured.
     let headers: [(lowercased: [UInt8], name: [UInt8], value: [UInt8])]
     let retryBudget = RetryBudget()
+    /// nil: every attempt is made.
+    package let breaker: Breaker?
 
-    package init(_ settings: UpstreamSettings) {
+    /// `breaker`: one that lives on from an earlier configuration.
+    package init(_ settings: UpstreamSettings, breaker: Breaker? = nil) {
         self.settings = settings
+        self.breaker = breaker ?? settings.breaker.map { Breaker($0) }
         authority = Array(settings.url.authority.utf8)
         basePath = Array(settings.url.basePath.utf8)
         host = Array(settings.url.host.utf8)
