@@ -49,6 +49,7 @@ struct FailureTableTests {
         (.clientKeyMissing, .http, 407, .route, "http_request_denied"), (.adminKeyMissing, .http, 401, .route, "http_request_denied"),
         (.adminRefused, .http, 409, .route, "http_request_denied"), (.loopDetected, .http, 508, .route, "proxy_loop_detected"),
         (.overrideUnknown, .http, 400, .route, "http_request_denied"),
+        (.concurrencyLimited, .http, 503, .route, "connection_limit_reached"), (.rateLimited, .http, 429, .route, "http_request_denied"),
         (.tokenMissing, .authenticationExpired, 401, .inject, nil), (.tokenUnavailable, .authenticationExpired, 502, .inject, nil),
         (.clientValueRejected, .http, 400, .inject, "http_request_denied"),
         (.breakerOpen, .http, 503, .forward, "destination_unavailable"),

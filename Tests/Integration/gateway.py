@@ -21,7 +21,8 @@ STEPS = ["accept", "read", "route", "inject", "forward", "refresh", "retry", "no
 OUTCOMES = {
     "accept": {"accepted", "over_capacity", "draining"},
     "read": {"parsed", "malformed", "too_large", "timed_out", "client_gone"},
-    "route": {"matched", "not_found", "host_denied", "origin_denied", "client_key_missing", "loop_detected", "override_unknown"},
+    "route": {"matched", "not_found", "host_denied", "origin_denied", "client_key_missing", "loop_detected", "override_unknown",
+              "concurrency_limited", "rate_limited"},
     "inject": {"injected", "kept_client_value", "token_missing", "unauthenticated", "client_value_rejected", "not_applicable"},
     "forward": {"responded", "dns_failed", "connect_failed", "tls_failed", "timed_out", "reset", "breaker_open"},
     "refresh": {"not_needed", "led", "joined", "already_newer", "rejected", "failed", "window_exceeded"},

@@ -9,6 +9,7 @@ enum GatewayMetrics {
         appendProcess(snapshot, &text)
         if let statistics = snapshot.statistics { appendExchanges(statistics, &text) }
         appendUpstreams(snapshot, &text)
+        appendRoutes(snapshot, &text)
         appendTokens(snapshot, &text)
         appendSessions(snapshot, &text)
         appendAudit(snapshot, &text)

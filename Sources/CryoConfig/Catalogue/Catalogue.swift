@@ -212,6 +212,8 @@ package enum Catalogue {
             "strip_prefix", .text(.pathPrefix), example: "/api", "taken off the front of the path before it goes to the upstream"),
         CatalogueKey("retry", .section(retry), "attempts again after transient failures"),
         CatalogueKey(
+            "limits", .section(routeLimits), "how much this route takes; nobody waits: who is too many is told when to come again"),
+        CatalogueKey(
             "rewrite",
             .section(
                 Section([

@@ -20,6 +20,8 @@ final class Composition: Sendable {
     /// One for all compositions of a gateway, so that a token that lives on tells the newest hooks.
     let hooks: Hooks
     private let breakers: [String: KeptBreaker]
+    /// By route; what a reload keeps goes on counting what it carries.
+    private let loads: [String: RouteLoad]
     private let hookTable: [HookOwner: [HookQueue]]
 
     /// A token's store and the source behind it.
@@ -77,8 +79,10 @@ final class Composition: Sendable {
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
         let breakers = Self.breakers(configuration.upstreams, replacing: old?.breakers ?? [:], log: log)
         self.breakers = breakers
+        let loads = Self.loads(configuration.routes, replacing: old?.loads ?? [:])
+        self.loads = loads
         plan = try Self.plan(
-            configuration, breakers: breakers, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log),
+            configuration, breakers: breakers, loads: loads, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log),
             statistics: statistics,
             secrets: surroundings.secrets, hooks: hooks)
     }
@@ -125,7 +129,8 @@ final class Composition: Sendable {
     }
 
     private static func plan(
-        _ configuration: GatewayConfiguration, breakers: [String: KeptBreaker], tokens: [String: TokenPart], audit: AuditWriter?,
+        _ configuration: GatewayConfiguration, breakers: [String: KeptBreaker], loads: [String: RouteLoad], tokens: [String: TokenPart],
+        audit: AuditWriter?,
         clientKey: Secret?,
         statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks
     ) throws(GatewayError) -> PipelinePlan {
@@ -143,7 +148,8 @@ final class Composition: Sendable {
             routes.append(
                 RoutePlan(
                     settings, upstream: upstream, credentials: settings.token.flatMap { tokens[$0]?.store },
-                    policy: settings.policy.flatMap { policies[$0] }, statistics: statistics))
+                    policy: settings.policy.flatMap { policies[$0] }, statistics: statistics,
+                    load: settings.limits.isOn ? loads[settings.name] : nil))
         }
         return PipelinePlan(
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,

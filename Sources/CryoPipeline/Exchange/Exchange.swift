@@ -41,6 +41,8 @@ package final class Exchange: RequestConsumer {
     /// For an exchange that never came to the machine: what the steps before it ended in.
     var earlyOutcomes: StepOutcomes?
     var match: RouteMatch?
+    /// The route's, while this exchange counts in it.
+    var occupiedLoad: RouteLoad?
     /// The route that admits the request's page of another site: it may read the reply, failures included.
     var sharingRoute: RoutePlan?
 
@@ -163,6 +165,7 @@ package final class Exchange: RequestConsumer {
     package static let passesMax = 2
 
     private func begin(on route: RoutePlan, _ head: RequestHead) {
+        guard enterRoute(route) else { return }
         let standing = tokenStanding(on: route, head)
         var rules = ExchangeRules()
         rules.injectsToken = route.credentials != nil && standing != .keptClientValue

@@ -27,6 +27,8 @@ package enum RouteOutcome: String, Sendable, CaseIterable {
     case clientKeyMissing = "client_key_missing"
     case loopDetected = "loop_detected"
     case overrideUnknown = "override_unknown"
+    case concurrencyLimited = "concurrency_limited"
+    case rateLimited = "rate_limited"
 }
 
 package enum InjectOutcome: String, Sendable, CaseIterable {

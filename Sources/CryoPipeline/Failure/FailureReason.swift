@@ -18,6 +18,8 @@ package enum FailureReason: String, Sendable, CaseIterable {
     case adminRefused = "admin_refused"
     case loopDetected = "loop_detected"
     case overrideUnknown = "override_unknown"
+    case concurrencyLimited = "concurrency_limited"
+    case rateLimited = "rate_limited"
     case tokenMissing = "token_missing"
     case tokenUnavailable = "token_unavailable"
     case clientValueRejected = "client_value_rejected"
@@ -114,6 +116,12 @@ package enum FailureTable {
         row(
             .overrideUnknown, .http, 400, .route, .client, false, "ClientError", 400, "http_request_denied", "Unknown override",
             "指定的令牌或策略不存在", "The token or policy the request names cannot be chosen here."),
+        row(
+            .concurrencyLimited, .http, 503, .route, .gateway, true, "ServerError", 503, "connection_limit_reached", "Route at its limit",
+            "服务繁忙，请稍后重试", "The route carries as many requests at a time as it may."),
+        row(
+            .rateLimited, .http, 429, .route, .gateway, true, "ClientError", 429, "http_request_denied", "Too many requests",
+            "请求过于频繁，请稍后重试", "The route takes no more requests at this rate."),
         row(
             .tokenMissing, .authenticationExpired, 401, .inject, .gateway, false, "AuthError", 401, nil, "No token", "身份验证失败",
             "There is no token for this route."),

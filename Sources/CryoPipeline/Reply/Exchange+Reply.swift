@@ -112,6 +112,8 @@ extension Exchange {
         case .clientKeyMissing: outcomes.route = .clientKeyMissing
         case .loopDetected: outcomes.route = .loopDetected
         case .overrideUnknown: outcomes.route = .overrideUnknown
+        case .concurrencyLimited: outcomes.route = .concurrencyLimited
+        case .rateLimited: outcomes.route = .rateLimited
         default: outcomes.read = .malformed
         }
         outcomes.reply = reason == .clientGone ? .clientGone : .sent
@@ -138,6 +140,7 @@ extension Exchange {
         fields.append("Proxy-Status", proxyStatus(reason))
         // RFC 9110 §15.5.8: a 407 says how to do better.
         if reason == .clientKeyMissing { fields.append("Proxy-Authenticate", "Bearer realm=\"cryonet\"") }
+        if reason == .rateLimited { appendRateLimit(to: &fields) }
         fields.append("X-Request-Id", requestID.isEmpty ? id : requestID)
         if response == nil, let seconds = retryAfter(failure) { fields.append("Retry-After", seconds) }
         let facts = FailureBody.Facts(
@@ -275,6 +278,7 @@ extension Exchange {
         settleRest()
         isOver = true
         giveBackRetryBudget()
+        leaveRoute()
         tally(writeAudit())
         environment.counters.end()
     }

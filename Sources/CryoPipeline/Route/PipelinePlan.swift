@@ -39,6 +39,8 @@ package final class RoutePlan: Sendable {
     /// nil: no page of another site may use the route.
     let cors: CORSPlan?
     let retry: RetryRule
+    /// nil: no limits.
+    package let load: RouteLoad?
     let allowsTokenOverride: Bool
     let allowsPolicyOverride: Bool
     /// nil: nobody counts.
@@ -47,8 +49,9 @@ package final class RoutePlan: Sendable {
 
     package init(
         _ settings: RouteSettings, upstream: UpstreamPlan, credentials: CredentialStore?, policy: PolicyPlan?,
-        statistics: ExchangeStatistics? = nil
+        statistics: ExchangeStatistics? = nil, load: RouteLoad? = nil
     ) {
+        self.load = load ?? (settings.limits.isOn ? RouteLoad() : nil)
         self.statistics = statistics?.routes[settings.name]
         upstreamDurations = statistics?.upstreams[upstream.settings.name]
         self.settings = settings
@@ -79,6 +82,7 @@ package final class RoutePlan: Sendable {
         name = route.name
         cors = route.cors
         retry = route.retry
+        load = route.load
         allowsTokenOverride = route.allowsTokenOverride
         allowsPolicyOverride = route.allowsPolicyOverride
         statistics = route.statistics

@@ -28,6 +28,7 @@ package struct RouteSettings: Sendable {
     package var policy: String?
     package var stripPrefix: String?
     package var retry = RetrySettings()
+    package var limits = RouteLimitSettings()
     package var cors = CORSSettings()
     package var rewrite = RewriteSettings()
 

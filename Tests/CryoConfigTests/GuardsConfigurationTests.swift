@@ -1,19 +1,19 @@
-// Owns the tests of what a configuration says about an upstream's breaker.
+// Owns the tests of what a configuration says about an upstream's breaker and a route's limits.
 // Domain: cold
 
 import CryoConfig
 import CryoPipeline
 import Testing
 
-@Suite("configuration: guards of upstreams") struct UpstreamGuardsConfigurationTests {
-    private func read(_ upstream: String) -> Result<LoadedConfiguration, ConfigurationProblems> {
+@Suite("configuration: guards") struct GuardsConfigurationTests {
+    private func read(_ upstream: String, route: String = "") -> Result<LoadedConfiguration, ConfigurationProblems> {
         let text = """
             listen: { address: 127.0.0.1:0 }
             upstreams:
               api:
                 url: https://api.example.com
                 \(upstream)
-            routes: [{ name: api, path: /*, upstream: api }]
+            routes: [{ name: api, path: /*, upstream: api\(route) }]
 
             """
         return readConfiguration(Array(text.utf8), fileName: "c.yaml", environment: { $0 == "KEY" ? "set" : nil })
@@ -53,5 +53,22 @@ import Testing
         #expect(problems("breaker: { failure_percent: 0 }").contains("c.yaml:5"))
         #expect(problems("breaker: { failure_percent: 50, open_ms: 90, max_open_ms: 60 }").contains("max_open_ms: less than open_ms"))
         #expect(problems("breaker: { failure_percent: 50, on: [pin_mismatch] }").contains("breaker.on"))
+    }
+
+    @Test("a route's limits are off unless they are written, and may be parts of a second")
+    func limits() throws {
+        func limits(_ text: String) throws -> RouteLimitSettings? {
+            try read("http2: true", route: text).get().configuration.routes.first?.limits
+        }
+        #expect(try limits("")?.isOn == false)
+        let written = try limits(", limits: { concurrent: 3, requests_per_second: 0.5, burst: 4 }")
+        #expect(written?.concurrent == 3 && written?.requestsPerSecond == 0.5 && written?.burst == 4 && written?.isOn == true)
+        for (text, wanted) in [("burst: 2", "burst: needs requests_per_second"), ("requests_per_second: 0.0001", "less than 0.001")] {
+            guard case .failure(let problems) = read("http2: true", route: ", limits: { \(text) }") else {
+                Issue.record("\(text) was taken")
+                continue
+            }
+            #expect("\(problems)".contains(wanted))
+        }
     }
 }

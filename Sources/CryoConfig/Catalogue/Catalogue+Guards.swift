@@ -1,4 +1,4 @@
-// Owns the catalogue's keys of an upstream's circuit breaker.
+// Owns the catalogue's keys of an upstream's circuit breaker and a route's limits.
 // Domain: pure
 
 import CryoPipeline
@@ -28,5 +28,18 @@ extension Catalogue {
         CatalogueKey(
             "on", .list(.text(.retryCondition)), standard: flow(breakerStandards.conditions.map(\.text)),
             "what counts as a failure, as in retry.on: reasons of network failures, statuses (503, 5xx), business:CODE"),
+    ])
+
+    private static let limitStandards = RouteLimitSettings()
+    static let routeLimits = Section([
+        CatalogueKey(
+            "concurrent", .integer(0...1_000_000), standard: "\(limitStandards.concurrent)",
+            "exchanges at a time; one more gets 503 concurrency_limited; 0: no bound"),
+        CatalogueKey(
+            "requests_per_second", .decimal(0...1_000_000), standard: "0",
+            "exchanges that may begin, 0.5 is one in two seconds; more get 429 rate_limited; 0: no bound"),
+        CatalogueKey(
+            "burst", .integer(1...1_000_000), example: "20",
+            "so many may begin at once after a quiet time; default: requests_per_second, at least 1"),
     ])
 }

@@ -1,4 +1,4 @@
-// The breakers of a configuration: what a reload does not change goes on as it was, open or closed.
+// The breakers of upstreams and the loads of routes: what a reload does not change goes on as it was.
 // Domain: cold (the log is written to from workers, once for each change)
 
 import CryoPipeline
@@ -22,6 +22,11 @@ extension Composition {
             breakers[name] = KeptBreaker(breaker: Breaker(settings) { tell(of: $0, at: name, log) }, origin: origin)
         }
         return breakers
+    }
+
+    static func loads(_ routes: [RouteSettings], replacing old: [String: RouteLoad]) -> [String: RouteLoad] {
+        Dictionary(
+            routes.filter(\.limits.isOn).map { ($0.name, old[$0.name] ?? RouteLoad()) }, uniquingKeysWith: { first, _ in first })
     }
 
     private static func tell(of change: Breaker.Change, at upstream: String, _ log: Log) {
