@@ -11,7 +11,7 @@ package final class AdminAPI: Sendable {
 
     /// `more`: rows of other parts of the admin side.
     package func table(adding more: [AdminRoute] = []) -> AdminTable {
-        let rows = healthRoutes + tokenRoutes + sessionRoutes + configurationRoutes + more
+        let rows = healthRoutes + tokenRoutes + sessionRoutes + upstreamRoutes + configurationRoutes + more
         let described = rows + [AdminDescription.route({ AdminDescription.text(of: rows, version: $0) }, control)]
         return AdminTable(described)
     }

@@ -5,7 +5,8 @@ enum AdminSchemas {
     static let all: [(name: String, text: String)] = [
         ("Failure", failure), ("Health", health), ("Token", token), ("TokenList", list("tokens", "Token")),
         ("Session", session), ("SessionList", list("sessions", "Session")), ("Login", login), ("SessionLogin", sessionLogin),
-        ("Logout", logout), ("Reloaded", reloaded), ("Draining", word("draining")), ("Description", #"{"type":"object"}"#),
+        ("Logout", logout), ("Upstream", upstream), ("UpstreamList", list("upstreams", "Upstream")), ("Reloaded", reloaded),
+        ("Draining", word("draining")), ("Description", #"{"type":"object"}"#),
     ]
 
     private static func list(_ member: String, _ item: String) -> String {
@@ -61,6 +62,13 @@ enum AdminSchemas {
         {"type":"object","required":["name","state","revision","tokens","events"],"properties":{\(state),
         "tokens":{"type":"array","items":{"type":"string"}},
         "events":{"type":"object","additionalProperties":{"type":"integer"}}}}
+        """
+
+    private static let upstream = """
+        {"type":"object","required":["name","url","breaker"],"properties":{"name":{"type":"string"},"url":{"type":"string"},
+        "breaker":{"type":["object","null"],"required":["state","attempts","failures","retryAfterMs","opened","refused"],"properties":{
+        "state":{"enum":["closed","open","half_open"]},"attempts":{"type":"integer"},"failures":{"type":"integer"},
+        "retryAfterMs":{"type":["integer","null"]},"opened":{"type":"integer"},"refused":{"type":"integer"}}}}}
         """
 
     private static let loginMembers = """

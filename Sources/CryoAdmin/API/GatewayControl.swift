@@ -63,6 +63,10 @@ package struct GatewaySnapshot: Sendable {
     package var startUnixSeconds: Int64 = 0
     package var tokens: [AdminToken] = []
     package var sessions: [SessionKeeper] = []
+    package var upstreams: [UpstreamPlan] = []
+    package var routes: [RoutePlan] = []
+    /// Monotonic, as the data path counts it.
+    package var nanoseconds: UInt64 = 0
     package var statistics: ExchangeStatistics?
     package var openExchanges = 0
     package var openConnections = 0

@@ -8,6 +8,8 @@ enum GatewayMetrics {
         var text = MetricsText()
         appendProcess(snapshot, &text)
         if let statistics = snapshot.statistics { appendExchanges(statistics, &text) }
+        appendUpstreams(snapshot, &text)
+        appendRoutes(snapshot, &text)
         appendTokens(snapshot, &text)
         appendSessions(snapshot, &text)
         appendHooks(snapshot, &text)

@@ -44,5 +44,6 @@ extension Catalogue {
         CatalogueKey("timeouts", .section(timeouts), "bounds of waiting for this upstream"),
         CatalogueKey("tls", .section(upstreamTLS), "how https is verified"),
         CatalogueKey("http2", .boolean, standard: "true", "HTTP/2 where the upstream offers it"),
+        CatalogueKey("breaker", .section(breaker), "leaves an upstream alone that keeps failing; absent: none"),
     ])
 }

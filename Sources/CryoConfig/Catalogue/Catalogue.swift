@@ -213,6 +213,8 @@ package enum Catalogue {
         CatalogueKey("retry", .section(retry), "attempts again after transient failures"),
         CatalogueKey("streams", .section(streams), "event streams and JSON lines on their way to the client"),
         CatalogueKey(
+            "limits", .section(routeLimits), "how much this route takes; nobody waits: who is too many is told when to come again"),
+        CatalogueKey(
             "rewrite",
             .section(
                 Section([

@@ -20,8 +20,26 @@ extension ConfigurationReader {
         assign(timeouts?["idle_ms"], to: &settings.timeouts.idleMilliseconds)
         assign(timeouts?["total_ms"], to: &settings.timeouts.totalMilliseconds)
         assign(timeouts?["tunnel_idle_ms"], to: &settings.timeouts.tunnelIdleMilliseconds)
+        settings.breaker = breaker(node["breaker"], at: "\(path).breaker")
         if !url.isTLS, !tls.pins.isEmpty { note(node["tls"], "\(path).tls: pins have no meaning without https") }
         return settings
+    }
+
+    private mutating func breaker(_ node: YAMLNode?, at path: String) -> BreakerSettings? {
+        guard let node else { return nil }
+        var settings = BreakerSettings(failurePercent: 0)
+        assign(node["failure_percent"], to: &settings.failurePercent)
+        assign(node["min_requests"], to: &settings.requestsMin)
+        assign(node["window_ms"], to: &settings.windowMilliseconds)
+        assign(node["open_ms"], to: &settings.openMilliseconds)
+        assign(node["max_open_ms"], to: &settings.openMillisecondsMax)
+        assign(node["probes"], to: &settings.probes)
+        if let conditions = node["on"] { settings.conditions = texts(conditions).compactMap { RetryCondition($0) } }
+        if node["max_open_ms"] != nil, settings.openMillisecondsMax < settings.openMilliseconds {
+            note(node["max_open_ms"], "\(path).max_open_ms: less than open_ms")
+        }
+        // Without the share the catalogue has a problem already.
+        return settings.failurePercent > 0 ? settings : nil
     }
 
     private mutating func upstreamTLS(_ node: YAMLNode?, at path: String) -> UpstreamTLS {

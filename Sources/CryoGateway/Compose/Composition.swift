@@ -19,6 +19,9 @@ final class Composition: Sendable {
     let statistics: ExchangeStatistics
     /// One for all compositions of a gateway, so that a token that lives on tells the newest hooks.
     let hooks: Hooks
+    private let breakers: [String: KeptBreaker]
+    /// By route; what a reload keeps goes on counting what it carries.
+    private let loads: [String: RouteLoad]
     private let hookTable: [HookOwner: [HookQueue]]
 
     /// A token's store and the source behind it.
@@ -77,8 +80,13 @@ final class Composition: Sendable {
             replacing: old?.statistics)
         self.statistics = statistics
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
+        let breakers = Self.breakers(configuration.upstreams, replacing: old?.breakers ?? [:], log: log)
+        self.breakers = breakers
+        let loads = Self.loads(configuration.routes, replacing: old?.loads ?? [:])
+        self.loads = loads
         plan = try Self.plan(
-            configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log), statistics: statistics,
+            configuration, breakers: breakers, loads: loads, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log),
+            statistics: statistics,
             secrets: surroundings.secrets, hooks: hooks)
     }
 
@@ -124,10 +132,12 @@ final class Composition: Sendable {
     }
 
     private static func plan(
-        _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?,
+        _ configuration: GatewayConfiguration, breakers: [String: KeptBreaker], loads: [String: RouteLoad], tokens: [String: TokenPart],
+        audit: AuditWriter?,
+        clientKey: Secret?,
         statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks
     ) throws(GatewayError) -> PipelinePlan {
-        let upstreams = configuration.upstreams.map { UpstreamPlan($0) }
+        let upstreams = configuration.upstreams.map { UpstreamPlan($0, breaker: breakers[$0.name]?.breaker) }
         var policies: [String: PolicyPlan] = [:]
         for settings in configuration.policies {
             guard let policy = PolicyPlan(settings) else { throw GatewayError("policy \(settings.name): too many paths") }
@@ -141,7 +151,8 @@ final class Composition: Sendable {
             routes.append(
                 RoutePlan(
                     settings, upstream: upstream, credentials: settings.token.flatMap { tokens[$0]?.store },
-                    policy: settings.policy.flatMap { policies[$0] }, statistics: statistics))
+                    policy: settings.policy.flatMap { policies[$0] }, statistics: statistics,
+                    load: settings.limits.isOn ? loads[settings.name] : nil))
         }
         return PipelinePlan(
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,

@@ -5,6 +5,7 @@ package import CryoAdmin
 import CryoAudit
 import CryoConfig
 import CryoHooks
+import CryoIO
 package import CryoPipeline
 import CryoServer
 import CryoTokens
@@ -89,6 +90,9 @@ extension Gateway: GatewayControl {
         snapshot.sessions = composition.sessions.values.sorted { $0.name < $1.name }
         snapshot.hooks = Self.hooks(composition.hooks)
         snapshot.statistics = composition.statistics
+        snapshot.upstreams = composition.plan.upstreams
+        snapshot.routes = composition.plan.routes
+        snapshot.nanoseconds = Clock.monotonicNanoseconds()
         snapshot.openExchanges = openExchanges
         if let statistics = serverStatistics {
             snapshot.isStarted = true

@@ -41,6 +41,8 @@ package final class Exchange: RequestConsumer {
     /// For an exchange that never came to the machine: what the steps before it ended in.
     var earlyOutcomes: StepOutcomes?
     var match: RouteMatch?
+    /// The route's, while this exchange counts in it.
+    var occupiedLoad: RouteLoad?
     /// The route that admits the request's page of another site: it may read the reply, failures included.
     var sharingRoute: RoutePlan?
 
@@ -60,6 +62,8 @@ package final class Exchange: RequestConsumer {
     var attempt: AttemptID?
     var isAttemptOpen = false
     var records: [AttemptRecord] = []
+    /// The breaker's, until it has been told what became of the attempt.
+    var permit: Breaker.Permit?
     var isForwarderWaitingForBody = false
     /// The client asks for a WebSocket.
     var isUpgrade = false
@@ -87,6 +91,8 @@ package final class Exchange: RequestConsumer {
     var isHeldPaused = false
     // retry
     var retryAfterSeconds: Int64?
+    /// When a request that the gateway itself refuses may come again.
+    var ownRetryAfterSeconds: UInt64?
     /// The upstream's, while this exchange counts in it.
     var retryBudget: RetryBudget?
     var isRetrying = false
@@ -162,6 +168,7 @@ package final class Exchange: RequestConsumer {
     package static let passesMax = 2
 
     private func begin(on route: RoutePlan, _ head: RequestHead) {
+        guard enterRoute(route) else { return }
         let standing = tokenStanding(on: route, head)
         var rules = ExchangeRules()
         rules.injectsToken = route.credentials != nil && standing != .keptClientValue
@@ -296,6 +303,7 @@ package final class Exchange: RequestConsumer {
         while let kind = deadlines.takeDue(at: nanoseconds), !isOver {
             if kind == .tokenWait || kind == .total { withdrawTicket() }
             if kind == .lookAhead { firstEvent = nil }
+            settleMissed(kind)
             if kind == .heartbeat {
                 beat()
             } else if kind == .idle || kind == .response, let loss = lossOfStream(nil) {

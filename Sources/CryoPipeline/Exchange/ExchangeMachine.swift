@@ -48,8 +48,6 @@ package enum JudgeResult: Sendable, Equatable {
 
 package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff, lookAhead, heartbeat }
 
-package enum RetryDenial: Sendable { case budgetSpent, noTimeLeft }
-
 package enum ExchangeEvent: Sendable {
     case begun(TokenStanding)
     case tokenDecided(RefreshDecision)
@@ -64,11 +62,13 @@ package enum ExchangeEvent: Sendable {
     case bodyEnded
     case attemptFailed(ForwardError, isReplayable: Bool)
     case deadline(DeadlineKind, isReplayable: Bool)
-    /// A `backOff` that there is no room for: the upstream's retry budget is spent, or the total time would be over before.
+    /// A `backOff` that there is no room for.
     case retryDenied(RetryDenial)
     /// The upstream of a stream whose head has gone out; nil: it is silent.
     case streamLost(ForwardError?, StreamStanding)
     case resumeAnswered(ResumeAnswer, StreamStanding)
+    /// The attempt was not made: the upstream's breaker is open.
+    case attemptRefused
     case clientGone
 }
 
@@ -127,20 +127,20 @@ package struct ExchangeMachine: Sendable {
 
     package internal(set) var state: State = .created
     package internal(set) var outcomes = StepOutcomes()
-    package private(set) var attempts: UInt32 = 0
+    package internal(set) var attempts: UInt32 = 0
     package internal(set) var authRetries: UInt32 = 0
-    package private(set) var retries: UInt32 = 0
+    package internal(set) var retries: UInt32 = 0
     /// Attempts carry the token; false once `isAuthOptional` let the request go on without one.
-    package private(set) var carriesToken: Bool
+    package internal(set) var carriesToken: Bool
     /// The head of a stream has gone out, its upstream is lost, and no other has gone on yet.
     package internal(set) var isResuming = false
     var resumes: UInt32 = 0
     var resumesInRow: UInt32 = 0
     package let rules: ExchangeRules
     /// What is done when the retry that was asked for is denied.
-    private var withoutRetry = WithoutRetry.fail(.upstreamStatus)
+    var withoutRetry = WithoutRetry.fail(.upstreamStatus)
 
-    private enum WithoutRetry {
+    enum WithoutRetry {
         case fail(FailureReason)
         /// The answer is the client's business.
         case stream
@@ -177,6 +177,7 @@ package struct ExchangeMachine: Sendable {
         case .retryDenied(let denial): return deny(denial)
         case .streamLost(let error, let standing): return loseStream(error, standing)
         case .resumeAnswered(let answer, let standing): return takeResumeAnswer(answer, standing)
+        case .attemptRefused: return refuseAttempt()
         case .clientGone: return end(.clientGone, .abandon)
         }
     }
@@ -380,45 +381,6 @@ package struct ExchangeMachine: Sendable {
         }
     }
 
-    // MARK: retry
-
-    private mutating func mayRetry(_ isReplayable: Bool) -> Bool {
-        guard rules.retryLimit > 0 else { return false }
-        if !rules.isRetryEligible {
-            outcomes.retry = .notEligible
-        } else if !isReplayable {
-            outcomes.retry = .notReplayable
-        } else if retries >= rules.retryLimit {
-            outcomes.retry = .limitReached
-        } else {
-            return true
-        }
-        return false
-    }
-
-    private mutating func retryOrFail(_ reason: FailureReason, _ isReplayable: Bool) -> ExchangeAction {
-        guard rules.retryReasons.contains(reason), mayRetry(isReplayable) else { return conclude(reason) }
-        withoutRetry = .fail(reason)
-        return backOff()
-    }
-
-    private mutating func backOff() -> ExchangeAction {
-        outcomes.retry = .retried
-        state = .backingOff
-        retries += 1
-        return .backOff(number: retries - 1)
-    }
-
-    private mutating func deny(_ denial: RetryDenial) -> ExchangeAction {
-        guard state == .backingOff else { return .nothing }
-        outcomes.retry = denial == .budgetSpent ? .budgetSpent : .noTimeLeft
-        if isResuming { return end(.truncated, .abort) }
-        switch withoutRetry {
-        case .fail(let reason): return conclude(reason)
-        case .stream: return pass(.passedThrough)
-        }
-    }
-
     private mutating func miss(_ kind: DeadlineKind, _ isReplayable: Bool) -> ExchangeAction {
         switch (kind, state) {
         case (.backOff, .backingOff): return start()
@@ -479,14 +441,14 @@ package struct ExchangeMachine: Sendable {
         }
     }
 
-    private mutating func pass(_ outcome: NormalizeOutcome) -> ExchangeAction {
+    mutating func pass(_ outcome: NormalizeOutcome) -> ExchangeAction {
         outcomes.normalize = outcome
         state = .streaming
         return .stream
     }
 
     /// Behind the head of a stream there is no room for a failure.
-    private mutating func conclude(_ reason: FailureReason) -> ExchangeAction {
+    mutating func conclude(_ reason: FailureReason) -> ExchangeAction {
         isResuming ? end(.truncated, .abort) : end(.sent, .fail(reason))
     }
 

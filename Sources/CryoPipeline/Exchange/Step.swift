@@ -27,6 +27,8 @@ package enum RouteOutcome: String, Sendable, CaseIterable {
     case clientKeyMissing = "client_key_missing"
     case loopDetected = "loop_detected"
     case overrideUnknown = "override_unknown"
+    case concurrencyLimited = "concurrency_limited"
+    case rateLimited = "rate_limited"
 }
 
 package enum InjectOutcome: String, Sendable, CaseIterable {
@@ -46,6 +48,7 @@ package enum ForwardOutcome: String, Sendable, CaseIterable {
     case tlsFailed = "tls_failed"
     case timedOut = "timed_out"
     case reset
+    case breakerOpen = "breaker_open"
 }
 
 package enum RefreshOutcome: String, Sendable, CaseIterable {
@@ -64,6 +67,7 @@ package enum RetryOutcome: String, Sendable, CaseIterable {
     case notEligible = "not_eligible"
     case budgetSpent = "budget_spent"
     case noTimeLeft = "no_time_left"
+    case breakerOpen = "breaker_open"
 }
 
 package enum NormalizeOutcome: String, Sendable, CaseIterable {

@@ -8,7 +8,9 @@ extension Exchange {
     func startAttempt() {
         guard let head, let upstream else { return }
         cancelAttempt()
+        settleRest()
         if !machine.isResuming { resetResponse() }
+        guard passBreaker(of: upstream) else { return }
         _ = body?.rewind()
         if let route = match?.route { injectToken(on: route) }
         appendLastEventID()
@@ -122,6 +124,7 @@ extension Exchange {
             .headReceived(
                 disposition(of: head), refusesToken: route?.credentials?.settings.refresh.onStatus.contains(head.status) ?? false,
                 isRetryStatus: route?.retry.allows(head.status) ?? false, isReplayable: isReplayable))
+        settleHead(head.status)
         perform(action)
         armDeadlines()
     }
@@ -145,6 +148,7 @@ extension Exchange {
     package func attemptEnded(_ id: AttemptID, _ timing: AttemptTiming) {
         guard id == attempt, !isOver else { return }
         closeRecord("responded", timing)
+        settleEnd()
         isAttemptOpen = false
         attempt = nil
         deadlines.idle = .max
@@ -163,6 +167,7 @@ extension Exchange {
         guard id == attempt, !isOver else { return }
         closeRecord(FailureReason(error).staticName, timing)
         underlyingDetail = error.detail
+        settle(failedBy: response == nil ? FailureReason(error) : .responseTruncated)
         isAttemptOpen = false
         attempt = nil
         deadlines.response = .max

@@ -40,7 +40,9 @@ extension Exchange {
 
     func judge() {
         guard let policy = match?.route.policy else { return }
-        perform(machine.handle(.judged(verdictOnHeldBody(policy), isReplayable: isReplayable)))
+        let result = verdictOnHeldBody(policy)
+        settleJudged(result)
+        perform(machine.handle(.judged(result, isReplayable: isReplayable)))
     }
 
     private func verdictOnHeldBody(_ policy: PolicyPlan) -> JudgeResult {

@@ -56,7 +56,9 @@ extension Exchange {
         endLookAhead()
         isHolding = false
         isHeldPaused = true
-        perform(machine.handle(.judged(verdict(onEvent: content, policy), isReplayable: isReplayable)))
+        let result = verdict(onEvent: content, policy)
+        settleJudged(result)
+        perform(machine.handle(.judged(result, isReplayable: isReplayable)))
         return true
     }
 

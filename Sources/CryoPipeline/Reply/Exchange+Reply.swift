@@ -115,6 +115,8 @@ extension Exchange {
         case .clientKeyMissing: outcomes.route = .clientKeyMissing
         case .loopDetected: outcomes.route = .loopDetected
         case .overrideUnknown: outcomes.route = .overrideUnknown
+        case .concurrencyLimited: outcomes.route = .concurrencyLimited
+        case .rateLimited: outcomes.route = .rateLimited
         default: outcomes.read = .malformed
         }
         outcomes.reply = reason == .clientGone ? .clientGone : .sent
@@ -141,8 +143,9 @@ extension Exchange {
         fields.append("Proxy-Status", proxyStatus(reason))
         // RFC 9110 §15.5.8: a 407 says how to do better.
         if reason == .clientKeyMissing { fields.append("Proxy-Authenticate", "Bearer realm=\"cryonet\"") }
+        if reason == .rateLimited { appendRateLimit(to: &fields) }
         fields.append("X-Request-Id", requestID.isEmpty ? id : requestID)
-        if response == nil, failure.status == 503 || reason == .tokenUnavailable { fields.append("Retry-After", "1") }
+        if response == nil, let seconds = retryAfter(failure) { fields.append("Retry-After", seconds) }
         var shown = showsUpstreamBody(reason) ? readableBody() : nil
         if let bytes = shown?.bytes, shown?.isTruncated == true || bytes.count > FailureBody.responseDataBytesMax {
             // A secret must not get out because only its beginning is here.
@@ -169,6 +172,14 @@ extension Exchange {
         plan.redactor.scrub(&body)
         if isMessage { tellHooksOfUnsentFailure() } else { tellHooks(failure, body: body) }
         return body
+    }
+
+    /// Only where it is we who refuse; what an upstream advises goes on with its answer.
+    private func retryAfter(_ failure: Failure) -> [UInt8]? {
+        guard failure.status == 503 || failure.reason == .tokenUnavailable || ownRetryAfterSeconds != nil else { return nil }
+        var text: [UInt8] = []
+        text.appendDecimal(max(1, ownRetryAfterSeconds ?? 1))
+        return text
     }
 
     func makeFailure(_ reason: FailureReason, status: UInt16?) -> Failure {
@@ -274,9 +285,11 @@ extension Exchange {
         guard !isOver else { return }
         withdrawTicket()
         cancelAttempt()
+        settleRest()
         isOver = true
         closeStream()
         giveBackRetryBudget()
+        leaveRoute()
         tally(writeAudit())
         environment.counters.end()
     }

@@ -10,9 +10,13 @@ package final class UpstreamPlan: Sendable {
     /// Names in lower case beside names and values as configured.
     let headers: [(lowercased: [UInt8], name: [UInt8], value: [UInt8])]
     let retryBudget = RetryBudget()
+    /// nil: every attempt is made.
+    package let breaker: Breaker?
 
-    package init(_ settings: UpstreamSettings) {
+    /// `breaker`: one that lives on from an earlier configuration.
+    package init(_ settings: UpstreamSettings, breaker: Breaker? = nil) {
         self.settings = settings
+        self.breaker = breaker ?? settings.breaker.map { Breaker($0) }
         authority = Array(settings.url.authority.utf8)
         basePath = Array(settings.url.basePath.utf8)
         host = Array(settings.url.host.utf8)
@@ -35,6 +39,8 @@ package final class RoutePlan: Sendable {
     /// nil: no page of another site may use the route.
     let cors: CORSPlan?
     let retry: RetryRule
+    /// nil: no limits.
+    package let load: RouteLoad?
     let allowsTokenOverride: Bool
     let allowsPolicyOverride: Bool
     /// nil: nobody counts.
@@ -43,8 +49,9 @@ package final class RoutePlan: Sendable {
 
     package init(
         _ settings: RouteSettings, upstream: UpstreamPlan, credentials: CredentialStore?, policy: PolicyPlan?,
-        statistics: ExchangeStatistics? = nil
+        statistics: ExchangeStatistics? = nil, load: RouteLoad? = nil
     ) {
+        self.load = load ?? (settings.limits.isOn ? RouteLoad() : nil)
         self.statistics = statistics?.routes[settings.name]
         upstreamDurations = statistics?.upstreams[upstream.settings.name]
         self.settings = settings
@@ -75,6 +82,7 @@ package final class RoutePlan: Sendable {
         name = route.name
         cors = route.cors
         retry = route.retry
+        load = route.load
         allowsTokenOverride = route.allowsTokenOverride
         allowsPolicyOverride = route.allowsPolicyOverride
         statistics = route.statistics

@@ -29,6 +29,7 @@ package struct RouteSettings: Sendable {
     package var stripPrefix: String?
     package var retry = RetrySettings()
     package var streams = StreamSettings()
+    package var limits = RouteLimitSettings()
     package var cors = CORSSettings()
     package var rewrite = RewriteSettings()
 
