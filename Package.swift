@@ -36,6 +36,8 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", path: "Sources/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CHiredis", path: "Sources/CHiredis", pkgConfig: "hiredis", providers: [.apt(["libhiredis-dev"])]),
         .target(name: "CEpoll"),
+        // The files of the inspector page, embedded as they are.
+        .target(name: "CInspector", exclude: ["Page"]),
         .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 
         // The standard mutex, or one that the thread sanitizer understands.
@@ -54,7 +56,7 @@ let package = Package(
         module("CryoHooks", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync", "CEpoll", "COpenSSL"]),
         module("CryoCoding", ["CCoding"]),
         module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
-        module("CryoAdmin", ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoIO", "CryoSync"]),
+        module("CryoAdmin", ["CInspector", "CryoPipeline", "CryoHTTP", "CryoJSON", "CryoIO", "CryoSync"]),
 
         // Configuration, composition, commands.
         module("CryoConfig", ["CYAML", "CryoPipeline", "CryoJSON", "CryoHTTP"]),
@@ -86,7 +88,7 @@ let package = Package(
         tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "CryoSync"]),
         tests("CryoHooksTests", ["CryoHooks", "CryoPipeline", "CryoIO", "CryoSync", "CryoTestSupport"]),
         tests("CryoAuditTests", ["CryoAudit", "CryoPipeline", "CryoIO", "CryoSync"]),
-        tests("CryoAdminTests", ["CryoAdmin", "CryoPipeline", "CryoHTTP", "CryoSync"]),
+        tests("CryoAdminTests", ["CryoAdmin", "CInspector", "CryoPipeline", "CryoHTTP", "CryoSync"]),
         tests("CryoCodingTests", ["CryoCoding", "CCoding"]),
         tests("CryoConfigTests", ["CryoConfig", "CryoPipeline", "CryoJSON"]),
         tests("CryoNetTests", ["CryoNet", "CryoSync", "CryoTestSupport"]),

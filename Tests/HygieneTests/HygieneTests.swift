@@ -46,7 +46,7 @@ func imports(of file: SourceFile) -> Set<String> {
         "CryoIO": ["CEpoll", "COpenSSL", "Dispatch", "Glibc", "CryoSync"],
         "CryoServer": ["CryoPipeline", "CryoHTTP", "CryoIO", "CEpoll", "Dispatch", "Glibc", "CryoSync"],
         "CryoUpstream": ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl", "CEpoll", "Dispatch", "Glibc", "CryoSync"],
-        "CryoAdmin": ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoIO", "CryoAudit", "CryoSync", "Dispatch"],
+        "CryoAdmin": ["CInspector", "CryoPipeline", "CryoHTTP", "CryoJSON", "CryoIO", "CryoAudit", "CryoSync", "Dispatch"],
         "CryoHooks": [
             "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "Dispatch", "Glibc", "CryoSync",
         ],

@@ -6,12 +6,18 @@ import CryoPipeline
 
 package final class AdminAPI: Sendable {
     let control: any GatewayControl
+    let readers = StreamReaders()
+    /// Tells the stream's numbers of this run from those of another.
+    let run: String
 
-    package init(_ control: any GatewayControl) { self.control = control }
+    package init(_ control: any GatewayControl) {
+        self.control = control
+        run = String(UInt64(truncatingIfNeeded: Clock.unixMicroseconds()), radix: 36)
+    }
 
     /// `more`: rows of other parts of the admin side.
     package func table(adding more: [AdminRoute] = []) -> AdminTable {
-        let rows = healthRoutes + tokenRoutes + sessionRoutes + configurationRoutes + more
+        let rows = pageRoutes + healthRoutes + exchangeRoutes + tokenRoutes + sessionRoutes + configurationRoutes + more
         let described = rows + [AdminDescription.route({ AdminDescription.text(of: rows, version: $0) }, control)]
         return AdminTable(described)
     }

@@ -5,7 +5,8 @@ enum AdminSchemas {
     static let all: [(name: String, text: String)] = [
         ("Failure", failure), ("Health", health), ("Token", token), ("TokenList", list("tokens", "Token")),
         ("Session", session), ("SessionList", list("sessions", "Session")), ("Login", login), ("SessionLogin", sessionLogin),
-        ("Logout", logout), ("Reloaded", word("reloaded")), ("Draining", word("draining")), ("Description", #"{"type":"object"}"#),
+        ("Logout", logout), ("Exchange", exchange), ("ExchangeList", list("exchanges", "Exchange")), ("Reloaded", word("reloaded")),
+        ("Draining", word("draining")), ("Description", #"{"type":"object"}"#),
     ]
 
     private static func list(_ member: String, _ item: String) -> String {
@@ -25,6 +26,16 @@ enum AdminSchemas {
         "instance":{"type":"string"},"kind":{"type":"string"},"message":{"type":"string"},"reason":{"type":"string"},
         "step":{"type":"string"},"origin":{"enum":["client","gateway","upstream"]},"retryable":{"type":"boolean"},
         "code":{"type":"integer"},"requestId":{"type":"string"}}}
+        """
+
+    /// What every audit record has; more may be there.
+    private static let exchange = """
+        {"type":"object","required":["time","id","client","route","upstream","method","target","steps","attempts","status"],
+        "properties":{"time":{"type":"string","format":"date-time"},"id":{"type":"string"},"client":{"type":"string"},
+        "route":{"type":["string","null"]},"upstream":{"type":["string","null"]},"method":{"type":["string","null"]},
+        "target":{"type":["string","null"]},"steps":{"type":"object","additionalProperties":{"type":"string"}},
+        "attempts":{"type":"array","items":{"type":"object"}},"status":{"type":"integer"},
+        "failure":{"type":["object","null"]}}}
         """
 
     private static let health = """

@@ -84,6 +84,8 @@ package enum ReloadAnswer: Sendable {
 }
 
 package protocol GatewayControl: AnyObject, Sendable {
+    /// What the exchanges leave for the admin side.
+    var feed: ExchangeFeed? { get }
     func snapshot() -> GatewaySnapshot
     /// The effective configuration as YAML, secrets masked.
     func configurationText() -> String

@@ -53,6 +53,8 @@ final class Composition: Sendable {
         let workers: Int
         /// Secrets of the gateway that no configuration holds.
         var secrets: [Secret] = []
+        /// nil without an admin side.
+        var feed: ExchangeFeed?
     }
 
     init(_ configuration: GatewayConfiguration, replacing old: Composition?, in surroundings: Surroundings) throws(GatewayError) {
@@ -76,7 +78,7 @@ final class Composition: Sendable {
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
         plan = try Self.plan(
             configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log), statistics: statistics,
-            secrets: surroundings.secrets, hooks: hooks)
+            secrets: surroundings.secrets, hooks: hooks, feed: surroundings.feed)
     }
 
     var sessions: [String: SessionKeeper] {
@@ -122,7 +124,7 @@ final class Composition: Sendable {
 
     private static func plan(
         _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?,
-        statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks
+        statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks, feed: ExchangeFeed?
     ) throws(GatewayError) -> PipelinePlan {
         let upstreams = configuration.upstreams.map { UpstreamPlan($0) }
         var policies: [String: PolicyPlan] = [:]
@@ -140,11 +142,13 @@ final class Composition: Sendable {
                     settings, upstream: upstream, credentials: settings.token.flatMap { tokens[$0]?.store },
                     policy: settings.policy.flatMap { policies[$0] }, statistics: statistics))
         }
+        // The admin side shows the records also when no file keeps them.
+        let shown = configuration.audit ?? feed.map { _ in AuditSettings(file: "") }
         return PipelinePlan(
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
-            audit: configuration.audit, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
+            audit: shown, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
             trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect, statistics: statistics,
-            otherSecrets: secrets, policies: Array(policies.values), hooks: hooks)
+            otherSecrets: secrets, policies: Array(policies.values), hooks: hooks, feed: feed)
     }
 
     /// Joins the tokens to their sessions; before this composition's first exchange.

@@ -33,6 +33,8 @@ package final class Gateway: RequestAcceptor {
     private let adminKey: Secret
     private let stage = Mutex(Life())
     let actions: GatewayActions?
+    /// What the admin side is shown of the exchanges; nil without one.
+    package let feed: ExchangeFeed?
     let startUnixSeconds = Clock.unixMicroseconds() / 1_000_000
 
     /// What has happened to the gateway as a whole.
@@ -72,7 +74,9 @@ package final class Gateway: RequestAcceptor {
             throw GatewayError("can't make a forwarder: \(error)")
         }
         self.environments = environments
-        surroundings = Composition.Surroundings(log: log, workers: count, secrets: configuration.admin == nil ? [] : [adminKey])
+        feed = configuration.admin.map { _ in ExchangeFeed() }
+        surroundings = Composition.Surroundings(
+            log: log, workers: count, secrets: configuration.admin == nil ? [] : [adminKey], feed: feed)
         current = Mutex(try Composition(configuration, replacing: nil, in: surroundings))
     }
 
@@ -180,6 +184,8 @@ package final class Gateway: RequestAcceptor {
             defer { side = nil }
             return side
         }
+        // Streams give what is left and end.
+        feed?.close()
         side?.close()
         let group = DispatchGroup()
         for (index, worker) in workers.enumerated() {
