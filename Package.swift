@@ -48,6 +48,9 @@ let package = Package(
         module("CryoJSON", ["CSimdJSON"]),
         module("CryoPipeline", ["CryoHTTP", "CryoJSON", "CryoSync"]),
 
+        // What an audit record says: filters, HAR, curl commands.
+        module("CryoRecord", ["CryoJSON", "CryoHTTP"]),
+
         // The adapters.
         module("CryoIO", ["CEpoll", "COpenSSL", "CryoSync"]),
         module("CryoServer", ["CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
@@ -56,7 +59,7 @@ let package = Package(
         module("CryoHooks", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync", "CEpoll", "COpenSSL"]),
         module("CryoCoding", ["CCoding"]),
         module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
-        module("CryoAdmin", ["CInspector", "CryoPipeline", "CryoHTTP", "CryoJSON", "CryoIO", "CryoSync"]),
+        module("CryoAdmin", ["CInspector", "CryoPipeline", "CryoHTTP", "CryoJSON", "CryoRecord", "CryoIO", "CryoSync"]),
 
         // Configuration, composition, commands.
         module("CryoConfig", ["CYAML", "CryoPipeline", "CryoJSON", "CryoHTTP"]),
@@ -70,7 +73,10 @@ let package = Package(
             ]),
         .executableTarget(
             name: "CryoNetCLI",
-            dependencies: ["CryoGateway", "CryoAdmin", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoIO", "CryoSync"],
+            dependencies: [
+                "CryoGateway", "CryoAdmin", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoRecord", "CryoJSON", "CryoIO", "CryoSync",
+                "CCoding",
+            ],
             swiftSettings: strict),
 
         // The same pipeline for programs that want the policies in-process.
@@ -82,6 +88,7 @@ let package = Package(
         tests("CryoHTTPTests", ["CryoHTTP"]),
         tests("CryoJSONTests", ["CryoJSON"]),
         tests("CryoPipelineTests", ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoSync"]),
+        tests("CryoRecordTests", ["CryoRecord", "CryoJSON"]),
         tests("CryoIOTests", ["CryoIO", "CEpoll", "CryoSync"]),
         tests("CryoServerTests", ["CryoServer", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
         tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync", "CryoTestSupport"]),
