@@ -45,12 +45,17 @@ function prettyJSON(text) {
       expectsName = false;
     } else {
       flush();
-      pieces.push([string ? (expectsName ? 'j-k' : 'j-s') : digits ? 'j-n' : 'j-w', string ?? digits ?? word]);
+      pieces.push([string ? (expectsName ? 'j-k' : 'j-s') : digits ? 'j-n' : 'j-w', string ? readable(string) : digits ?? word]);
     }
     if (!open.length && /\S/.test(text.slice(at))) return null;
   }
   flush();
   return open.length ? null : pieces;
+}
+
+/// A string with the characters that its escapes mean, but for those that would be seen as something else.
+function readable(string) {
+  try { return JSON.stringify(JSON.parse(string)); } catch { return string; }
 }
 
 function jsonElement(pieces) {
@@ -84,7 +89,7 @@ function bodyElement(title, text, contentType, isCut) {
       heading.append(button);
     }
   }
-  heading.append(h('button.plain', { onclick: () => copy(text) }, '⧉'));
+  heading.append(h('button.plain', { onclick: () => copy(text) }, t('copy')));
   show(shapes.pretty ? 'pretty' : 'raw');
   return [heading, place, isCut ? h('p.note', {}, t('cut')) : null];
 }

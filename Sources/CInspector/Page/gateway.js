@@ -29,17 +29,21 @@ const gateway = {
   },
 
   async call(method, path, body) {
-    const headers = { Authorization: `Bearer ${this.key}` };
+    const key = this.key;
+    const headers = { Authorization: `Bearer ${key}` };
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     const response = await fetch(path, {
       method, headers, body: body === undefined ? undefined : JSON.stringify(body), cache: 'no-cache', credentials: 'omit',
     });
     if (response.ok) return response;
-    if (response.status === 401) this.onRefused();
+    if (response.status === 401) this.refused(key);
     let message = `${response.status}`;
     try { message = (await response.json()).message || message; } catch { /* Not our failure: the status has to do. */ }
     throw new CallFailed(response.status, message);
   },
+
+  /// An answer to an earlier key says nothing about the present one.
+  refused(key) { if (key === this.key) this.onRefused(); },
 
   async json(method, path, body) { return (await this.call(method, path, body)).json(); },
   async text(path) { return (await this.call('GET', path)).text(); },
@@ -76,13 +80,14 @@ class Feed {
   }
 
   async read() {
-    const headers = { Authorization: `Bearer ${gateway.key}` };
+    const key = gateway.key;
+    const headers = { Authorization: `Bearer ${key}` };
     if (this.lastId) headers['Last-Event-ID'] = this.lastId;
     const response = await fetch(`/api/exchanges/stream${this.query}`, {
       headers, signal: this.stopped.signal, cache: 'no-store', credentials: 'omit',
     });
     if (!response.ok) {
-      if (response.status === 401) gateway.onRefused();
+      if (response.status === 401) gateway.refused(key);
       let message = `${response.status}`;
       try { message = (await response.json()).message; } catch { /* as above */ }
       throw new CallFailed(response.status, message);

@@ -6,7 +6,8 @@ import CryoPipeline
 
 package final class AdminAPI: Sendable {
     let control: any GatewayControl
-    let readers = StreamReaders()
+    let readers = Places(Places.readersMax)
+    let replays = Places(Places.replaysMax)
     /// Tells the stream's numbers of this run from those of another.
     let run: String
 
@@ -17,7 +18,7 @@ package final class AdminAPI: Sendable {
 
     /// `more`: rows of other parts of the admin side.
     package func table(adding more: [AdminRoute] = []) -> AdminTable {
-        let rows = pageRoutes + healthRoutes + exchangeRoutes + tokenRoutes + sessionRoutes + configurationRoutes + more
+        let rows = pageRoutes + healthRoutes + exchangeRoutes + replayRoutes + tokenRoutes + sessionRoutes + configurationRoutes + more
         let described = rows + [AdminDescription.route({ AdminDescription.text(of: rows, version: $0) }, control)]
         return AdminTable(described)
     }

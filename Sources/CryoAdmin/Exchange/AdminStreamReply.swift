@@ -5,8 +5,8 @@ import CryoPipeline
 import Dispatch
 
 final class AdminStreamReply {
-    /// An idle stream says that it is alive: shorter than the patience of any proxy on the way.
-    static let heartbeatNanoseconds: UInt64 = 15_000_000_000
+    /// An idle stream says that it is alive; a reader that has closed its connection is noticed by that, and makes room for another.
+    static let heartbeatNanoseconds: UInt64 = 5_000_000_000
 
     private let stream: any AdminStream
     private let queue: DispatchQueue

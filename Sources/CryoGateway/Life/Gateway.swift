@@ -1,6 +1,7 @@
 // The composition root: builds everything a configuration asks for, runs it, reloads it, drains it.
 // Domain: cold (`consumer` is called on workers)
 
+import CryoAdmin
 import CryoAudit
 import CryoCoding
 package import CryoConfig
@@ -43,6 +44,8 @@ package final class Gateway: RequestAcceptor {
         var reloadsDone: UInt64 = 0
         var reloadsRefused: UInt64 = 0
         var isLastReloadTaken = true
+        /// Where clients connect, once the listener is open.
+        var boundAddress: String?
     }
 
     /// Builds workers, token sources and the audit of `configuration`; opens no port.
@@ -86,6 +89,20 @@ package final class Gateway: RequestAcceptor {
     var serverStatistics: ServerStatistics? { server.withLock { $0 }?.statistics }
     var openAdminConnections: Int { admin.withLock { $0 }?.openConnections ?? 0 }
 
+    var boundAddress: String? { life.boundAddress }
+
+    /// Runs one request without a connection, on a worker of its own choice.
+    func run(
+        _ head: RequestHead, _ body: [UInt8], _ plan: PipelinePlan, localPort: UInt16,
+        completion: @escaping @Sendable (ReplayAnswer) -> Void
+    ) {
+        let index = Int.random(in: workers.indices)
+        let call = ReplayCall(
+            head, body: body, plan: plan, environment: environments[index], on: workers[index], localPort: localPort, completion: completion
+        )
+        workers[index].submit { call.start() }
+    }
+
     /// nil without an admin listener.
     package var adminAccess: AdminAccess? {
         guard let address = admin.withLock({ $0 })?.address else { return nil }
@@ -111,6 +128,7 @@ package final class Gateway: RequestAcceptor {
         do {
             let address = try server.listen(composition.configuration.listen)
             self.server.withLock { $0 = server }
+            stage.withLock { $0.boundAddress = address }
             composition.watchSources()
             return [address]
         } catch {

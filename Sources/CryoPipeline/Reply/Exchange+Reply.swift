@@ -28,6 +28,7 @@ extension Exchange {
         isHolding = false
         if !held.bytes.isEmpty {
             bytesSent += UInt64(held.bytes.count)
+            tell(.dataWritten(held.bytes.count))
             _ = held.bytes.withUnsafeBytes { bytes in
                 if let audit = plan.audit, audit.bodies != .off { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
                 return context.sink.sendBody(bytes)
@@ -72,6 +73,7 @@ extension Exchange {
         }
         sendHead(response.status, fields, .length(UInt64(held.bytes.count)))
         bytesSent += UInt64(held.bytes.count)
+        tell(.dataWritten(held.bytes.count))
         _ = held.bytes.withUnsafeBytes { context.sink.sendBody($0) }
         finishReply()
     }
@@ -157,6 +159,7 @@ extension Exchange {
         if format == .message { tellHooksOfUnsentFailure() } else { tellHooks(failure, body: body) }
         sendHead(failure.status, fields, .length(UInt64(body.count)))
         bytesSent = UInt64(body.count)
+        tell(.dataWritten(body.count))
         _ = body.withUnsafeBytes { context.sink.sendBody($0) }
         finishReply()
     }
@@ -266,6 +269,7 @@ extension Exchange {
         cancelAttempt()
         isOver = true
         giveBackRetryBudget()
+        tellEnd()
         tally(writeAudit())
         environment.counters.end()
     }

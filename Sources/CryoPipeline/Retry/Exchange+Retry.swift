@@ -26,6 +26,7 @@ extension Exchange {
         if due >= deadlines.total { return perform(machine.handle(.retryDenied(.noTimeLeft))) }
         guard takeRetryBudget(route.retry.settings) else { return perform(machine.handle(.retryDenied(.budgetSpent))) }
         cancelAttempt()
+        tell(.retrying(number: number, delayMilliseconds: delay))
         deadlines.backOff = due
         armDeadlines()
     }

@@ -99,7 +99,7 @@ package final class PipelinePlan: Sendable {
     let feed: ExchangeFeed?
     let hosts: [[UInt8]]
     /// What every client must show; nil: nothing.
-    let clientKey: Secret?
+    package let clientKey: Secret?
     let trustedProxies: [AddressBlock]
     let connect: ListenSettings.Connect
     let bodyBytesMax: UInt64

@@ -1,17 +1,17 @@
 // Owns the walk through members and elements of a JSON value in a record's line.
 // Domain: pure
 
-import CryoJSON
+package import CryoJSON
 
 /// Walks one level of an object or an array. Made for lines a ``JSONScanner`` has checked; on any other bytes it ends early and
 /// stays within them.
-struct JSONCursor {
+package struct JSONCursor {
     private let bytes: UnsafeRawBufferPointer
     private var at: Int
     private let end: Int
 
     /// The inside of the container at `slice`; nothing for any other value.
-    init(_ bytes: UnsafeRawBufferPointer, inside slice: JSONSlice) {
+    package init(_ bytes: UnsafeRawBufferPointer, inside slice: JSONSlice) {
         self.bytes = bytes
         let isContainer = (slice.kind == .object || slice.kind == .array) && slice.range.count >= 2
         at = isContainer ? slice.range.lowerBound + 1 : 0
@@ -25,13 +25,13 @@ struct JSONCursor {
     }
 
     /// The next member of an object.
-    mutating func member() -> (key: JSONSlice, value: JSONSlice)? {
+    package mutating func member() -> (key: JSONSlice, value: JSONSlice)? {
         guard let key = element(), key.kind == .string, let value = element() else { return nil }
         return (key, value)
     }
 
     /// The next element of an array.
-    mutating func element() -> JSONSlice? {
+    package mutating func element() -> JSONSlice? {
         while at < end, bytes[at] <= 0x20 || bytes[at] == UInt8(ascii: ",") || bytes[at] == UInt8(ascii: ":") { at += 1 }
         guard at < end else { return nil }
         let start = at
