@@ -39,6 +39,8 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", path: "Sources/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CHiredis", path: "Sources/CHiredis", pkgConfig: "hiredis", providers: [.apt(["libhiredis-dev"])]),
         .target(name: "CEpoll"),
+        // The files of the inspector page, embedded as they are.
+        .target(name: "CInspector", exclude: ["Page"]),
         .target(name: "CSimdJSON", linkerSettings: [.linkedLibrary("simdjson")]),
 
         // The standard mutex, or one that the thread sanitizer understands.
@@ -49,6 +51,9 @@ let package = Package(
         module("CryoJSON", ["CSimdJSON"]),
         module("CryoPipeline", ["CryoHTTP", "CryoJSON", "CryoSync"]),
 
+        // What an audit record says: filters, HAR, curl commands.
+        module("CryoRecord", ["CryoJSON", "CryoHTTP"]),
+
         // The adapters.
         module("CryoIO", ["CEpoll", "COpenSSL", "CryoSync"]),
         module("CryoServer", ["CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
@@ -57,7 +62,7 @@ let package = Package(
         module("CryoHooks", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync", "CEpoll", "COpenSSL"]),
         module("CryoCoding", ["CCoding"]),
         module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
-        module("CryoAdmin", ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoIO", "CryoSync"]),
+        module("CryoAdmin", ["CInspector", "CryoPipeline", "CryoHTTP", "CryoJSON", "CryoRecord", "CryoIO", "CryoSync"]),
 
         // Configuration, composition, commands.
         module("CryoConfig", ["CYAML", "CryoPipeline", "CryoJSON", "CryoHTTP"]),
@@ -71,7 +76,10 @@ let package = Package(
             ]),
         .executableTarget(
             name: "CryoNetCLI",
-            dependencies: ["CryoGateway", "CryoAdmin", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoIO", "CryoSync"],
+            dependencies: [
+                "CryoGateway", "CryoAdmin", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoRecord", "CryoJSON", "CryoIO", "CryoSync",
+                "CCoding",
+            ],
             swiftSettings: strict),
 
         // The same pipeline for programs that want the policies in-process.
@@ -83,13 +91,14 @@ let package = Package(
         tests("CryoHTTPTests", ["CryoHTTP"]),
         tests("CryoJSONTests", ["CryoJSON"]),
         tests("CryoPipelineTests", ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoSync"]),
+        tests("CryoRecordTests", ["CryoRecord", "CryoJSON"]),
         tests("CryoIOTests", ["CryoIO", "CEpoll", "CryoSync"]),
         tests("CryoServerTests", ["CryoServer", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync"]),
         tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync", "CryoTestSupport"]),
         tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "CryoSync"]),
         tests("CryoHooksTests", ["CryoHooks", "CryoPipeline", "CryoIO", "CryoSync", "CryoTestSupport"]),
         tests("CryoAuditTests", ["CryoAudit", "CryoPipeline", "CryoIO", "CryoSync"]),
-        tests("CryoAdminTests", ["CryoAdmin", "CryoPipeline", "CryoHTTP", "CryoSync"]),
+        tests("CryoAdminTests", ["CryoAdmin", "CInspector", "CryoPipeline", "CryoHTTP", "CryoSync"]),
         tests("CryoCodingTests", ["CryoCoding", "CCoding"]),
         tests("CryoConfigTests", ["CryoConfig", "CryoPipeline", "CryoJSON"]),
         tests("CryoNetTests", ["CryoNet", "CryoSync", "CryoTestSupport"]),

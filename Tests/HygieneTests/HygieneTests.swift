@@ -43,10 +43,13 @@ func imports(of file: SourceFile) -> Set<String> {
         "CryoJSON": ["CSimdJSON"],
         "CryoCoding": ["CCoding"],
         "CryoPipeline": ["CryoHTTP", "CryoJSON", "CryoSync"],
+        "CryoRecord": ["CryoHTTP", "CryoJSON"],
         "CryoIO": ["CEpoll", "COpenSSL", "Dispatch", "Glibc", "CryoSync"],
         "CryoServer": ["CryoPipeline", "CryoHTTP", "CryoIO", "CEpoll", "Dispatch", "Glibc", "CryoSync"],
         "CryoUpstream": ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl", "CEpoll", "Dispatch", "Glibc", "CryoSync"],
-        "CryoAdmin": ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoIO", "CryoAudit", "CryoSync", "Dispatch"],
+        "CryoAdmin": [
+            "CInspector", "CryoPipeline", "CryoHTTP", "CryoJSON", "CryoRecord", "CryoIO", "CryoAudit", "CryoSync", "Dispatch",
+        ],
         "CryoHooks": [
             "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "Dispatch", "Glibc", "CryoSync",
         ],

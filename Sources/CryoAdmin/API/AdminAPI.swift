@@ -6,12 +6,21 @@ import CryoPipeline
 
 package final class AdminAPI: Sendable {
     let control: any GatewayControl
+    let readers = Places(Places.readersMax)
+    let replays = Places(Places.replaysMax)
+    /// Tells the stream's numbers of this run from those of another.
+    let run: String
 
-    package init(_ control: any GatewayControl) { self.control = control }
+    package init(_ control: any GatewayControl) {
+        self.control = control
+        run = String(UInt64(truncatingIfNeeded: Clock.unixMicroseconds()), radix: 36)
+    }
 
     /// `more`: rows of other parts of the admin side.
     package func table(adding more: [AdminRoute] = []) -> AdminTable {
-        let rows = healthRoutes + tokenRoutes + sessionRoutes + upstreamRoutes + configurationRoutes + more
+        let rows =
+            pageRoutes + healthRoutes + exchangeRoutes + replayRoutes + tokenRoutes + sessionRoutes + upstreamRoutes
+            + configurationRoutes + more
         let described = rows + [AdminDescription.route({ AdminDescription.text(of: rows, version: $0) }, control)]
         return AdminTable(described)
     }

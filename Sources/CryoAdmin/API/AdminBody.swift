@@ -3,6 +3,7 @@
 
 import CryoJSON
 import CryoPipeline
+import CryoRecord
 
 /// Why a body is no good; the text holds nothing of it.
 struct BodyProblem: Error {
@@ -46,6 +47,32 @@ struct AdminBody {
         case .string: return read { $0.stringBytes(slice) }
         default: throw BodyProblem(text: "\(path.last ?? "") is no text")
         }
+    }
+
+    /// `[["Name", "value"], …]`; nil when it is absent or null.
+    func pairs(_ path: [String]) throws(BodyProblem) -> [(name: String, value: String)]? {
+        let slice = try scan([path])[0]
+        if slice.kind == .missing || slice.kind == .null { return nil }
+        let pairs: [(name: String, value: String)]? = bytes.withUnsafeBytes { bytes in
+            let text = UnsafeRawBufferPointer(rebasing: bytes[..<length])
+            return slice.kind == .array ? Self.pairs(JSONCursor(text, inside: slice), text) : nil
+        }
+        guard let pairs else { throw BodyProblem(text: "\(path.last ?? "") is no list of pairs of name and value") }
+        return pairs
+    }
+
+    private static func pairs(_ list: JSONCursor, _ text: UnsafeRawBufferPointer) -> [(name: String, value: String)]? {
+        var list = list
+        var pairs: [(name: String, value: String)] = []
+        func string(_ slice: JSONSlice) -> String { String(decoding: JSONValueReader(text).stringBytes(slice), as: UTF8.self) }
+        while let pair = list.element() {
+            var parts = JSONCursor(text, inside: pair)
+            guard pair.kind == .array, let name = parts.element(), let value = parts.element(), parts.element() == nil,
+                name.kind == .string, value.kind == .string
+            else { return nil }
+            pairs.append((string(name), string(value)))
+        }
+        return pairs
     }
 
     func holds(_ path: [String]) throws(BodyProblem) -> Bool {

@@ -80,6 +80,22 @@ enum AdminDescription {
         writer.endArray()
     }
 
+    private static func appendQuery(_ parameters: [AdminRoute.Parameter], _ writer: inout JSONWriter) {
+        guard !parameters.isEmpty else { return }
+        writer.key("parameters")
+        writer.beginArray()
+        for parameter in parameters {
+            writer.beginObject()
+            writer.field("name", parameter.name)
+            writer.field("in", "query")
+            writer.field("description", parameter.meaning)
+            writer.key("schema")
+            Array(parameter.schema.utf8).withUnsafeBytes { writer.raw($0) }
+            writer.endObject()
+        }
+        writer.endArray()
+    }
+
     private static func appendType(_ type: StaticString, _ writer: inout JSONWriter) {
         writer.key("schema")
         writer.beginObject()
@@ -101,6 +117,7 @@ enum AdminDescription {
             writer.endObject()
         }
         writer.endArray()
+        appendQuery(route.query, &writer)
         if let schema = route.bodySchema {
             writer.key("requestBody")
             writer.beginObject()
@@ -113,7 +130,17 @@ enum AdminDescription {
             writer.key(String(answer.status))
             writer.beginObject()
             writer.field("description", answer.meaning)
-            if let schema = answer.schema { appendContent(schema, &writer) }
+            if let schema = answer.schema {
+                appendContent(schema, &writer)
+            } else if let type = answer.contentType {
+                writer.key("content")
+                writer.beginObject()
+                writer.key(type)
+                writer.beginObject()
+                appendType("string", &writer)
+                writer.endObject()
+                writer.endObject()
+            }
             writer.endObject()
         }
         writer.endObject()

@@ -16,9 +16,26 @@ package struct AdminRoute: Sendable {
         package let status: UInt16
         package let meaning: String
         package let schema: String?
+        /// What a body without a schema is.
+        package let contentType: String?
 
-        package init(_ status: UInt16, _ meaning: String, _ schema: String? = nil) {
+        package init(_ status: UInt16, _ meaning: String, _ schema: String? = nil, contentType: String? = nil) {
             self.status = status
+            self.meaning = meaning
+            self.schema = schema
+            self.contentType = contentType
+        }
+    }
+
+    /// One parameter of the query.
+    package struct Parameter: Sendable {
+        package let name: String
+        package let meaning: String
+        /// A JSON Schema.
+        package let schema: String
+
+        package init(_ name: String, _ meaning: String, schema: String = #"{"type":"string"}"#) {
+            self.name = name
             self.meaning = meaning
             self.schema = schema
         }
@@ -31,12 +48,14 @@ package struct AdminRoute: Sendable {
     package let summary: String
     /// The name of the body's schema; nil: a body is not looked at.
     package let bodySchema: String?
+    package let query: [Parameter]
     package let answers: [Answer]
     package let handler: AdminHandler
     let segments: [Substring]
 
     package init(
-        _ method: String, _ pattern: String, access: Access = .key, _ summary: String, body bodySchema: String? = nil, answers: [Answer],
+        _ method: String, _ pattern: String, access: Access = .key, _ summary: String, body bodySchema: String? = nil,
+        query: [Parameter] = [], answers: [Answer],
         handler: @escaping AdminHandler
     ) {
         self.method = method
@@ -44,6 +63,7 @@ package struct AdminRoute: Sendable {
         self.access = access
         self.summary = summary
         self.bodySchema = bodySchema
+        self.query = query
         self.answers = answers
         self.handler = handler
         segments = pattern.split(separator: "/", omittingEmptySubsequences: false)

@@ -5,7 +5,10 @@ enum AdminSchemas {
     static let all: [(name: String, text: String)] = [
         ("Failure", failure), ("Health", health), ("Token", token), ("TokenList", list("tokens", "Token")),
         ("Session", session), ("SessionList", list("sessions", "Session")), ("Login", login), ("SessionLogin", sessionLogin),
-        ("Logout", logout), ("Upstream", upstream), ("UpstreamList", list("upstreams", "Upstream")), ("Reloaded", reloaded),
+        ("Logout", logout), ("Upstream", upstream), ("UpstreamList", list("upstreams", "Upstream")),
+        ("Exchange", exchange), ("ExchangeList", list("exchanges", "Exchange")),
+        ("Replay", replay), ("ReplayAnswer", replayAnswer), ("Archive", #"{"type":"object","required":["log"]}"#),
+        ("Reloaded", reloaded),
         ("Draining", word("draining")), ("Description", #"{"type":"object"}"#),
     ]
 
@@ -34,6 +37,31 @@ enum AdminSchemas {
         "needsRestart":{"type":"array","items":{"type":"string"},"description":"what has changed and stays as it was until a restart"}}}
         """
 
+    /// What every audit record has; more may be there.
+    private static let exchange = """
+        {"type":"object","required":["time","id","client","route","upstream","method","target","steps","attempts","status"],
+        "properties":{"time":{"type":"string","format":"date-time"},"id":{"type":"string"},"client":{"type":"string"},
+        "route":{"type":["string","null"]},"upstream":{"type":["string","null"]},"method":{"type":["string","null"]},
+        "target":{"type":["string","null"]},"steps":{"type":"object","additionalProperties":{"type":"string"}},
+        "attempts":{"type":"array","items":{"type":"object"}},"status":{"type":"integer"},
+        "failure":{"type":["object","null"]}}}
+        """
+
+    private static let pairs = """
+        {"type":"array","items":{"type":"array","items":{"type":"string"},"minItems":2,"maxItems":2}}
+        """
+
+    private static let replay = """
+        {"type":"object","properties":{"method":{"type":["string","null"]},"target":{"type":["string","null"]},
+        "headers":{"anyOf":[\(pairs),{"type":"null"}]},"body":{"type":["string","null"]}}}
+        """
+
+    private static let replayAnswer = """
+        {"type":"object","required":["id","status","duration_us","headers","body","truncated"],"properties":{"id":{"type":"string"},
+        "status":{"type":"integer"},"duration_us":{"type":"integer"},"headers":\(pairs),"body":{"type":"string"},
+        "truncated":{"type":"boolean"}}}
+        """
+
     private static let health = """
         {"type":"object","required":["status","checks"],"properties":{"status":{"enum":["ok","failing"]},
         "checks":{"type":"object","additionalProperties":{"enum":["ok","failing"]}}}}
@@ -45,10 +73,11 @@ enum AdminSchemas {
         """
 
     private static let token = """
-        {"type":"object","required":["name","source","state","version","fingerprint","expiresAt","changedAt","canRefresh",
+        {"type":"object","required":["name","source","state","version","fingerprint","expiresAt","refreshAt","changedAt","canRefresh",
         "hasRefreshToken","refreshes","asked","store","routes","session"],"properties":{"name":{"type":"string"},"source":{"type":"string"},
         "state":{"enum":["valid","expired","missing"]},"version":{"type":["integer","null"]},"fingerprint":{"type":["string","null"]},
-        "expiresAt":{"type":["string","null"],"format":"date-time"},"changedAt":{"type":["string","null"],"format":"date-time"},
+        "expiresAt":{"type":["string","null"],"format":"date-time"},
+        "refreshAt":{"type":["string","null"],"format":"date-time"},"changedAt":{"type":["string","null"],"format":"date-time"},
         "canRefresh":{"type":"boolean"},"hasRefreshToken":{"type":"boolean"},
         "refreshes":{"type":"object","additionalProperties":{"type":"integer"}},
         "asked":{"type":"object","additionalProperties":{"type":"integer"}},

@@ -108,9 +108,14 @@ package enum ReloadAnswer: Sendable {
 }
 
 package protocol GatewayControl: AnyObject, Sendable {
+    /// What the exchanges leave for the admin side.
+    var feed: ExchangeFeed? { get }
     func snapshot() -> GatewaySnapshot
     /// The effective configuration as YAML, secrets masked.
     func configurationText() -> String
+    var clientAddress: ClientAddress { get }
+    /// Answers once, on any thread.
+    func replay(_ request: ReplayRequest, completion: @escaping @Sendable (Result<ReplayAnswer, ReplayRefusal>) -> Void)
     func reload(completion: @escaping @Sendable (ReloadAnswer) -> Void)
     /// Begins what TERM begins.
     func drain()

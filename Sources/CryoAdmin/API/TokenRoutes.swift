@@ -115,6 +115,7 @@ extension AdminAPI {
         if let credential { writer.integer(credential.version) } else { writer.null() }
         append("fingerprint", credential.map { fingerprint(of: $0.token) }, to: &writer)
         append("expiresAt", credential?.expiresAt.map { AdminTime.text(unixSeconds: $0) }, to: &writer)
+        append("refreshAt", token.store.canRefresh ? credential?.refreshAt.map { AdminTime.text(unixSeconds: $0) } : nil, to: &writer)
         append("changedAt", token.statistics.changedAt.map { AdminTime.text(unixSeconds: $0) }, to: &writer)
         writer.field("canRefresh", token.store.canRefresh)
         writer.field("hasRefreshToken", credential?.refreshToken != nil)

@@ -17,8 +17,10 @@ final class AdminExchange: RequestConsumer {
     private var route: AdminRoute?
     private var parameters: [String: String] = [:]
     private var body: [UInt8] = []
-    /// A reply has been sent, or nobody is there to take one.
+    /// A reply has been sent or has begun, or nobody is there to take one.
     private var isOver = false
+    /// What goes on after the head.
+    private var stream: AdminStreamReply?
 
     init(_ arrival: RequestArrival, acceptor: AdminAcceptor, door: AdminDoor, context: ConnectionContext) {
         self.arrival = arrival
@@ -77,7 +79,8 @@ final class AdminExchange: RequestConsumer {
         guard !isOver, let route, let head else { return }
         let request = AdminRequest(
             method: route.method, parameters: parameters, query: query(of: head), body: body,
-            ifNoneMatch: head.fields.value(of: "if-none-match"), acceptLanguage: head.fields.value(of: "accept-language"), id: id)
+            ifNoneMatch: head.fields.value(of: "if-none-match"), acceptLanguage: head.fields.value(of: "accept-language"),
+            lastEventID: head.fields.value(of: "last-event-id"), id: id)
         // SAFETY: the box is opened on this worker only, by the work that `submit` brings back to it.
         nonisolated(unsafe) let exchange = self
         let submit = context.scheduler.submit
@@ -87,9 +90,13 @@ final class AdminExchange: RequestConsumer {
     }
 
     func bodyRefused(_ reason: FailureReason, status: UInt16, detail: StaticString) { fail(reason, status: status, underlying: detail) }
-    func clientGone() { isOver = true }
-    func replyDrained() {}
-    func deadlineReached(_ nanoseconds: UInt64) {}
+    func replyDrained() { stream?.drained() }
+    func deadlineReached(_ nanoseconds: UInt64) { stream?.deadlineReached(nanoseconds) }
+
+    func clientGone() {
+        isOver = true
+        stream?.close()
+    }
 
     // MARK: The reply
 
@@ -100,7 +107,7 @@ final class AdminExchange: RequestConsumer {
     }
 
     private func send(_ reply: AdminReply) {
-        guard !isOver else { return }
+        guard !isOver else { return letGo(of: reply.stream) }
         isOver = true
         var fields = FieldSection()
         var status = reply.status
@@ -127,9 +134,27 @@ final class AdminExchange: RequestConsumer {
         } else {
             fields.append("Cache-Control", "no-store")
         }
+        if let source = reply.stream { return begin(source, status, fields) }
         context.sink.sendHead(status: status, fields: fields, framing: status == 304 ? .none : .length(UInt64(body.count)))
         if !body.isEmpty { _ = body.withUnsafeBytes { context.sink.sendBody($0) } }
         context.sink.finish()
+    }
+
+    private func begin(_ source: any AdminStream, _ status: UInt16, _ fields: FieldSection) {
+        context.sink.sendHead(status: status, fields: fields, framing: .untilClose)
+        if head?.isMethod("HEAD") ?? false {
+            letGo(of: source)
+            return context.sink.finish()
+        }
+        let stream = AdminStreamReply(source, queue: acceptor.queue, context: context, scrub: acceptor.scrub)
+        self.stream = stream
+        stream.begin()
+    }
+
+    /// A stream that nobody reads.
+    private func letGo(of source: (any AdminStream)?) {
+        guard let source else { return }
+        acceptor.queue.async { @Sendable in source.end() }
     }
 
     // MARK: The target

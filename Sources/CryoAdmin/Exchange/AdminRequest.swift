@@ -13,6 +13,8 @@ package struct AdminRequest: Sendable {
     package let body: [UInt8]
     package let ifNoneMatch: [UInt8]?
     package let acceptLanguage: [UInt8]?
+    /// Where a client that comes back to a stream had got to.
+    package let lastEventID: [UInt8]?
     package let id: [UInt8]
 
     /// Empty for a name that the pattern does not have.
@@ -27,6 +29,8 @@ package struct AdminReply: Sendable {
     package var fields: [(name: String, value: String)] = []
     /// Names the state that the body shows; a client that has it already gets 304.
     package var hasETag = false
+    /// The body, if it comes in pieces.
+    package var stream: (any AdminStream)?
     /// A failure, rendered when the request's id and language are known.
     package var failure: AdminFailure?
 
@@ -34,6 +38,12 @@ package struct AdminReply: Sendable {
         self.status = status
         self.contentType = contentType
         self.body = body
+    }
+
+    package static func stream(_ stream: any AdminStream, contentType: String) -> AdminReply {
+        var reply = AdminReply(contentType: contentType, body: [])
+        reply.stream = stream
+        return reply
     }
 
     package static func text(_ text: String, status: UInt16 = 200) -> AdminReply {

@@ -59,6 +59,8 @@ final class Composition: Sendable {
         let workers: Int
         /// Secrets of the gateway that no configuration holds.
         var secrets: [Secret] = []
+        /// nil without an admin side.
+        var feed: ExchangeFeed?
     }
 
     init(_ configuration: GatewayConfiguration, replacing old: Composition?, in surroundings: Surroundings) throws(GatewayError) {
@@ -86,8 +88,7 @@ final class Composition: Sendable {
         self.loads = loads
         plan = try Self.plan(
             configuration, breakers: breakers, loads: loads, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log),
-            statistics: statistics,
-            secrets: surroundings.secrets, hooks: hooks)
+            statistics: statistics, secrets: surroundings.secrets, hooks: hooks, feed: surroundings.feed)
     }
 
     var sessions: [String: SessionKeeper] {
@@ -133,9 +134,7 @@ final class Composition: Sendable {
 
     private static func plan(
         _ configuration: GatewayConfiguration, breakers: [String: KeptBreaker], loads: [String: RouteLoad], tokens: [String: TokenPart],
-        audit: AuditWriter?,
-        clientKey: Secret?,
-        statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks
+        audit: AuditWriter?, clientKey: Secret?, statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks, feed: ExchangeFeed?
     ) throws(GatewayError) -> PipelinePlan {
         let upstreams = configuration.upstreams.map { UpstreamPlan($0, breaker: breakers[$0.name]?.breaker) }
         var policies: [String: PolicyPlan] = [:]
@@ -154,11 +153,13 @@ final class Composition: Sendable {
                     policy: settings.policy.flatMap { policies[$0] }, statistics: statistics,
                     load: settings.limits.isOn ? loads[settings.name] : nil))
         }
+        // The admin side shows the records also when no file keeps them.
+        let shown = configuration.audit ?? feed.map { _ in AuditSettings(file: "") }
         return PipelinePlan(
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
-            audit: configuration.audit, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
+            audit: shown, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
             trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect, statistics: statistics,
-            otherSecrets: secrets, policies: Array(policies.values), hooks: hooks)
+            otherSecrets: secrets, policies: Array(policies.values), hooks: hooks, feed: feed)
     }
 
     /// Joins the tokens to their sessions; before this composition's first exchange.

@@ -1,6 +1,7 @@
 // The composition root: builds everything a configuration asks for, runs it, reloads it, drains it.
 // Domain: cold (`consumer` is called on workers)
 
+import CryoAdmin
 import CryoAudit
 import CryoCoding
 package import CryoConfig
@@ -35,6 +36,8 @@ package final class Gateway: RequestAcceptor {
     let started: GatewayConfiguration
     private let stage = Mutex(Life())
     let actions: GatewayActions?
+    /// What the admin side is shown of the exchanges; nil without one.
+    package let feed: ExchangeFeed?
     let startUnixSeconds = Clock.unixMicroseconds() / 1_000_000
 
     /// What has happened to the gateway as a whole.
@@ -43,6 +46,8 @@ package final class Gateway: RequestAcceptor {
         var reloadsDone: UInt64 = 0
         var reloadsRefused: UInt64 = 0
         var isLastReloadTaken = true
+        /// Where clients connect, once the listener is open.
+        var boundAddress: String?
     }
 
     /// Builds workers, token sources and the audit of `configuration`; opens no port.
@@ -75,7 +80,9 @@ package final class Gateway: RequestAcceptor {
             throw GatewayError("can't make a forwarder: \(error)")
         }
         self.environments = environments
-        surroundings = Composition.Surroundings(log: log, workers: count, secrets: configuration.admin == nil ? [] : [adminKey])
+        feed = configuration.admin.map { _ in ExchangeFeed() }
+        surroundings = Composition.Surroundings(
+            log: log, workers: count, secrets: configuration.admin == nil ? [] : [adminKey], feed: feed)
         current = Mutex(try Composition(configuration, replacing: nil, in: surroundings))
     }
 
@@ -84,6 +91,20 @@ package final class Gateway: RequestAcceptor {
     var openExchanges: Int { counters.reduce(0) { $0 + $1.open } }
     var serverStatistics: ServerStatistics? { server.withLock { $0 }?.statistics }
     var openAdminConnections: Int { admin.withLock { $0 }?.openConnections ?? 0 }
+
+    var boundAddress: String? { life.boundAddress }
+
+    /// Runs one request without a connection, on a worker of its own choice.
+    func run(
+        _ head: RequestHead, _ body: [UInt8], _ plan: PipelinePlan, localPort: UInt16,
+        completion: @escaping @Sendable (ReplayAnswer) -> Void
+    ) {
+        let index = Int.random(in: workers.indices)
+        let call = ReplayCall(
+            head, body: body, plan: plan, environment: environments[index], on: workers[index], localPort: localPort, completion: completion
+        )
+        workers[index].submit { call.start() }
+    }
 
     /// nil without an admin listener.
     package var adminAccess: AdminAccess? {
@@ -110,6 +131,7 @@ package final class Gateway: RequestAcceptor {
         do {
             let address = try server.listen(composition.configuration.listen)
             self.server.withLock { $0 = server }
+            stage.withLock { $0.boundAddress = address }
             composition.watchSources()
             return [address]
         } catch {
@@ -182,6 +204,8 @@ package final class Gateway: RequestAcceptor {
             defer { side = nil }
             return side
         }
+        // Streams give what is left and end.
+        feed?.close()
         side?.close()
         let group = DispatchGroup()
         for (index, worker) in workers.enumerated() {

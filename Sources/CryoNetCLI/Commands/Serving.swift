@@ -126,7 +126,12 @@ final class Serving: Sendable {
         guard let access else { return [] }
         log.info("admin side on \(access.address)")
         if !access.isKeyConfigured {
-            access.key.withBytes { log.info("admin key \(String(decoding: $0, as: UTF8.self)), for Authorization: Bearer KEY") }
+            access.key.withBytes { bytes in
+                let key = String(decoding: bytes, as: UTF8.self)
+                log.info("admin key \(key), for Authorization: Bearer KEY")
+                // A browser never sends the fragment: the page takes the key from it.
+                if !access.address.hasPrefix("unix:") { log.info("inspector http://\(access.address)/#key=\(key)") }
+            }
         }
         return try AdminKeyFile.write(access, readyFile: readyFile, log: log)
     }

@@ -5,9 +5,9 @@ import CryoHTTP
 import CryoJSON
 
 extension Exchange {
-    /// nil: no audit is written.
+    /// nil: no audit is written. The record is made for the admin side as well.
     func writeAudit() -> AuditOutcome? {
-        guard let settings = plan.audit, let sink = plan.auditSink else { return nil }
+        guard let settings = plan.audit else { return nil }
         var writer = JSONWriter()
         writer.reserveCapacity(1024)
         writer.beginObject()
@@ -20,7 +20,10 @@ extension Exchange {
         writer.endObject()
         var line = writer.bytes
         plan.redactor.scrub(&line)
-        return line.withUnsafeBytes { sink.append($0) }
+        return line.withUnsafeBytes { bytes in
+            plan.feed?.exchanges.append(bytes, id: id)
+            return plan.auditSink?.append(bytes)
+        }
     }
 
     private func appendIdentity(_ writer: inout JSONWriter) {

@@ -35,7 +35,7 @@ package final class Exchange: RequestConsumer {
     let plan: PipelinePlan
     let environment: ExchangeEnvironment
     let context: ConnectionContext
-    let id: [UInt8]
+    package let id: [UInt8]
     var head: RequestHead?
     var machine = ExchangeMachine(rules: ExchangeRules())
     /// For an exchange that never came to the machine: what the steps before it ended in.
@@ -111,6 +111,9 @@ package final class Exchange: RequestConsumer {
     /// What lies beneath a failure: why a request was refused, or how an attempt ended.
     var underlyingDetail: StaticString?
 
+    /// The state that was told last, while somebody listens.
+    var toldState = ExchangeMachine.State.created
+
     // deadlines, monotonic nanoseconds; .max is none
     var deadlines = ExchangeDeadlines()
 
@@ -133,6 +136,7 @@ package final class Exchange: RequestConsumer {
 
     package func begin() {
         guard let head else { return }
+        tell(.requestCreated)
         requestID = head.fields.withValue(of: "x-request-id") { ExchangeID.isAcceptable($0) ? Array($0) : nil }.flatMap { $0 } ?? id
         switch RouteRule(plan: plan, localPort: context.localPort).decide(head) {
         case .ping: answerPing()
@@ -258,12 +262,14 @@ package final class Exchange: RequestConsumer {
         guard !isOver, isAttemptOpen, let attempt else { return }
         touchIdle()
         armDeadlines()
+        tell(.resumed)
         environment.forwarder.resumeResponse(attempt)
     }
 
     // MARK: Actions
 
     func perform(_ action: ExchangeAction) {
+        tellTransition()
         switch action {
         case .nothing: break
         case .startAttempt: startAttempt()

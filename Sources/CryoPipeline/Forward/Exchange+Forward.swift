@@ -19,6 +19,8 @@ extension Exchange {
         records.append(record)
         if head.expectsContinue { context.sink.sendContinue() }
         underlyingDetail = nil
+        tell(.requestAdapted)
+        tell(.resumed)
         let request = match.map { attemptRequest(head, $0) } ?? connectRequest(head, to: upstream)
         isForwarderWaitingForBody = false
         isAttemptOpen = true
@@ -90,7 +92,8 @@ extension Exchange {
         let read = body.read(into: buffer)
         switch read {
         case .wait: isForwarderWaitingForBody = true
-        case .bytes:
+        case .bytes(let count):
+            tell(.bytesSent(count))
             if !isTunnel { touchResponseDeadline() }
             if isBodyPaused, body.waitingBytes < ReplayBuffer.waitingBytesLow {
                 isBodyPaused = false
@@ -118,6 +121,7 @@ extension Exchange {
         if connectUpstream != nil || (isUpgrade && head.status == 101) { openTunnel() }
         touchIdle()
         if !records.isEmpty { records[records.count - 1].status = head.status }
+        tell(.responseReceived)
         let route = match?.route
         retryAfterSeconds = RetryRule.retryAfterSeconds(head.fields, nowUnixSeconds: context.scheduler.unixMicroseconds / 1_000_000)
         let action = machine.handle(
@@ -132,6 +136,7 @@ extension Exchange {
     package func attemptReceivedBody(_ id: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Flow {
         guard id == attempt, !isOver else { return .more }
         touchIdle()
+        tell(.dataReceived(bytes.count))
         if isHolding { return hold(bytes) }
         if !isTunnel, let audit = plan.audit, audit.bodies == .all { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
         let flow: Flow
@@ -141,7 +146,11 @@ extension Exchange {
             bytesSent += UInt64(bytes.count)
             flow = context.sink.sendBody(bytes)
         }
-        if flow == .pause { deadlines.idle = .max }
+        tell(.dataWritten(bytes.count))
+        if flow == .pause {
+            deadlines.idle = .max
+            tell(.suspended)
+        }
         return flow
     }
 

@@ -36,6 +36,7 @@ extension Exchange {
         self.ticket = ticket
         deadlines.tokenWait = now &+ RefreshGate.flightNanoseconds(of: store.settings.refresh)
         armDeadlines()
+        tell(.refreshing(isLeader: isLeader))
         perform(machine.handle(.tokenDecided(isLeader ? .lead : .join)))
     }
 

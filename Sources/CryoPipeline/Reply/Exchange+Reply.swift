@@ -28,6 +28,7 @@ extension Exchange {
         isHeldPaused = false
         isHolding = false
         if !held.bytes.isEmpty {
+            tell(.dataWritten(held.bytes.count))
             let bytes = held.bytes
             _ = bytes.withUnsafeBytes { bytes in
                 if let audit = plan.audit, audit.bodies != .off { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
@@ -75,6 +76,7 @@ extension Exchange {
         }
         sendHead(response.status, fields, .length(UInt64(held.bytes.count)))
         bytesSent += UInt64(held.bytes.count)
+        tell(.dataWritten(held.bytes.count))
         _ = held.bytes.withUnsafeBytes { context.sink.sendBody($0) }
         finishReply()
     }
@@ -157,6 +159,7 @@ extension Exchange {
         let body = renderFailure(failure, held: shown)
         sendHead(failure.status, fields, .length(UInt64(body.count)))
         bytesSent = UInt64(body.count)
+        tell(.dataWritten(body.count))
         _ = body.withUnsafeBytes { context.sink.sendBody($0) }
         finishReply()
     }
@@ -290,6 +293,7 @@ extension Exchange {
         closeStream()
         giveBackRetryBudget()
         leaveRoute()
+        tellEnd()
         tally(writeAudit())
         environment.counters.end()
     }

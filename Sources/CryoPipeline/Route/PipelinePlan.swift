@@ -103,9 +103,11 @@ package final class PipelinePlan: Sendable {
     package let redactor: Redactor
     package let audit: AuditSettings?
     package let auditSink: (any AuditSink)?
+    /// What the admin side is shown; nil without one.
+    let feed: ExchangeFeed?
     let hosts: [[UInt8]]
     /// What every client must show; nil: nothing.
-    let clientKey: Secret?
+    package let clientKey: Secret?
     let trustedProxies: [AddressBlock]
     let connect: ListenSettings.Connect
     let bodyBytesMax: UInt64
@@ -116,8 +118,10 @@ package final class PipelinePlan: Sendable {
         routes: [RoutePlan], upstreams: [UpstreamPlan], credentials: [CredentialStore], hosts: [String], audit: AuditSettings?,
         auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
         trustedProxies: [AddressBlock] = [], connect: ListenSettings.Connect = .off, statistics: ExchangeStatistics? = nil,
-        otherSecrets: [Secret] = [], policies: [PolicyPlan] = [], hooks: (any HookSink)? = nil
+        otherSecrets: [Secret] = [], policies: [PolicyPlan] = [], hooks: (any HookSink)? = nil,
+        feed: ExchangeFeed? = nil
     ) {
+        self.feed = feed
         unroutedStatistics = statistics?.unrouted
         // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
         self.routes = routes.enumerated().sorted { one, other in
