@@ -60,11 +60,11 @@ import Testing
         let directory = TemporaryDirectory()
         let keeper = PairKeeper(store: TokenStoreFile(path: directory.file("app.json")), refreshToken: Secret("r1"), report: { _ in })
         let presented = keeper.refreshToken(for: nil)
-        _ = keeper.keep(pair("a2", "r2"), presented: presented)
+        _ = keeper.keep(pair("token-2", "refresh-2"), presented: presented)
         let second = keeper.refreshToken(for: nil)
         keeper.adopt(.loggedOut)
         let mark = directory.read("app.json") ?? ""
-        #expect(mark.contains("\"logged_out\"") && !mark.contains("a2") && !mark.contains("r2") && keeper.refreshToken(for: nil) == nil)
+        #expect(mark.contains("\"logged_out\"") && !mark.contains("token-2") && !mark.contains("refresh-2") && keeper.refreshToken(for: nil) == nil)
         _ = keeper.keep(pair("a3", "r3"), presented: second)
         #expect(directory.read("app.json") == mark && keeper.refreshToken(for: nil) == nil)
         keeper.adopt(.loggedOut)
