@@ -10,9 +10,10 @@ enum ConfigurationFile {
     private static let bytesMax = 1 << 20
 
     /// nil after the problems were printed, each as `file:line:col: message`.
-    static func load(_ path: String, overrides: [ConfigurationOverride]) -> LoadedConfiguration? {
+    static func load(_ path: String, overrides: [ConfigurationOverride], showsWarnings: Bool = true) -> LoadedConfiguration? {
         guard let bytes = read(path) else { return nil }
-        return report(readConfiguration(bytes, fileName: path, overrides: overrides, environment: environment))
+        return report(
+            readConfiguration(bytes, fileName: path, overrides: overrides, environment: environment), showsWarnings: showsWarnings)
     }
 
     static func report(
