@@ -77,7 +77,8 @@ let package = Package(
         .executableTarget(
             name: "CryoNetCLI",
             dependencies: [
-                "CryoGateway", "CryoAdmin", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoRecord", "CryoJSON", "CryoIO", "CryoSync",
+                "CryoGateway", "CryoAdmin", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoUpstream", "CryoRecord", "CryoJSON", "CryoIO",
+                "CryoSync",
                 "CCoding",
             ],
             swiftSettings: strict),

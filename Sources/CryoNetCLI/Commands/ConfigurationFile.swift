@@ -25,12 +25,14 @@ enum ConfigurationFile {
     private static let bytesMax = 1 << 20
 
     /// nil after the problems were printed, each as `file:line:col: message`.
-    static func load(_ path: String, overrides: [ConfigurationOverride]) -> LoadedConfiguration? {
-        try? take(path, overrides: overrides).get()
+    static func load(_ path: String, overrides: [ConfigurationOverride], showsWarnings: Bool = true) -> LoadedConfiguration? {
+        try? take(path, overrides: overrides, showsWarnings: showsWarnings).get()
     }
 
     /// As `load`, with the problems, which are printed all the same.
-    static func take(_ path: String, overrides: [ConfigurationOverride]) -> Result<LoadedConfiguration, ConfigurationTrouble> {
+    static func take(
+        _ path: String, overrides: [ConfigurationOverride], showsWarnings: Bool = true
+    ) -> Result<LoadedConfiguration, ConfigurationTrouble> {
         let bytes: [UInt8]
         switch read(path) {
         case .success(let read): bytes = read
@@ -39,7 +41,7 @@ enum ConfigurationFile {
             return .failure(trouble)
         }
         let result = readConfiguration(bytes, fileName: path, overrides: overrides, environment: environment)
-        _ = report(result)
+        _ = report(result, showsWarnings: showsWarnings)
         return result.mapError { .problems($0) }
     }
 

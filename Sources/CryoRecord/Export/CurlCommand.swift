@@ -83,6 +83,12 @@ package struct CurlCommand: Sendable, Equatable {
         if request.target == "*" {
             return [Array("--request-target '*' ".utf8) + word([.text(destination.base)])]
         }
+        let url = destination.base + target(request, destination)
+        return [Array("--globoff --path-as-is".utf8), Array("--url ".utf8) + word(valueParts(url, variable: "SECRET"))]
+    }
+
+    /// Without the prefix that a direct request loses, and without what no URL may hold.
+    package static func target(_ request: RecordedRequest, _ destination: RequestDestination) -> String {
         var target = request.target
         if !destination.strippedPrefix.isEmpty, target.hasPrefix(destination.strippedPrefix) {
             target = String(target.dropFirst(destination.strippedPrefix.count))
@@ -97,7 +103,7 @@ package struct CurlCommand: Sendable, Equatable {
                 safe.unicodeScalars.append(scalar)
             }
         }
-        return [Array("--globoff --path-as-is".utf8), Array("--url ".utf8) + word(valueParts(destination.base + safe, variable: "SECRET"))]
+        return safe
     }
 
     private static func field(_ name: String, _ value: [RequestDestination.Part]) -> [UInt8] {

@@ -12,7 +12,8 @@ package struct RecordedRequest: Sendable, Equatable {
         case bodyMissing(bytes: Int64)
         /// Only the beginning of the body is kept.
         case bodyCut(bytes: Int)
-        /// A value was taken out before the record was written.
+        /// A value was taken out before the record was written: of a field, or elsewhere.
+        case maskedField(name: String)
         case masked(place: String)
         /// A field that no request may have: hostile bytes in the record.
         case unsendable(field: String)
@@ -22,6 +23,7 @@ package struct RecordedRequest: Sendable, Equatable {
             case .noFields: "the record keeps no request headers (see audit.bodies)"
             case .bodyMissing(let bytes): "the request had a body of \(bytes) bytes, the record keeps none (see audit.bodies)"
             case .bodyCut(let bytes): "the record keeps only the first \(bytes) bytes of the body (see audit.max_body_bytes)"
+            case .maskedField(let name): "a value in the header \(name) was taken out of the record"
             case .masked(let place): "a value in \(place) was taken out of the record"
             case .unsendable(let field): "the field \(field) can't be sent"
             }
@@ -54,7 +56,7 @@ package struct RecordedRequest: Sendable, Equatable {
                 obstacles.append(.unsendable(field: field.name))
                 continue
             }
-            if Self.isMasked(field.value) { obstacles.append(.masked(place: "the header \(field.name)")) }
+            if Self.isMasked(field.value) { obstacles.append(.maskedField(name: field.name)) }
             kept.append(field)
         }
         fields = kept

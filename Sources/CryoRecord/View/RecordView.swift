@@ -77,6 +77,11 @@ package struct RecordView: Sendable {
     /// A value as it stands in the line; nil where it is missing.
     package func raw(_ name: String) -> [UInt8]? { members[name].map { Array(line[$0.range]) } }
 
+    /// The member whose value, or whose name, the byte at `offset` of the line belongs to.
+    package func member(at offset: Int) -> String? {
+        members.filter { offset < $0.value.range.upperBound }.min { $0.value.range.upperBound < $1.value.range.upperBound }?.key
+    }
+
     private func text(_ slice: JSONSlice) -> String? {
         line.withUnsafeBytes { bytes in
             switch slice.kind {
