@@ -30,7 +30,9 @@ private let manyPaths = (1...65).map { "p\($0)" }.joined(separator: ", ")
         return []
     }
 
-    @Test("A problem is told with its place, in exact words", arguments: structure + listen + upstreams + tokens + policies + routes)
+    @Test(
+        "A problem is told with its place, in exact words",
+        arguments: structure + listen + upstreams + tokens + policies + routes + drills)
     func told(example: Case) {
         let rest = Self.right.filter { $0.0 != example.section }.map { "\($0.0): \($0.1)\n" }.joined()
         let section = example.section.isEmpty ? "" : "\(example.section): "
@@ -260,6 +262,13 @@ private let manyPaths = (1...65).map { "p\($0)" }.joined(separator: ", ")
             "tokens", "{ t: { login: { refresh: { url: https://a.example, json: { a: {token} } }, fields: { token: a..b } } } }",
             "1:71: tokens.t.login.refresh.json.a: a placeholder needs quotes, did you mean \"{token}\"",
             "1:101: tokens.t.login.fields.token: not a path into JSON: write data.token or /data/token, at most 32 segments"),
+    ]
+
+    static let drills = [
+        Case(
+            "routes", "[{ name: r, path: /a/*, upstream: api, methods: [POST], drill: /b }]",
+            "1:72: routes[0].drill: not a path of this route", "1:72: routes[0].drill: the route has no token",
+            "1:72: routes[0].drill: the route takes no GET")
     ]
 
     static let policies = [

@@ -71,6 +71,8 @@ def test_a_store_that_can_t_be_written_and_a_source_that_fails_are_told(gateway,
     assert token["store"]["trouble"] and token["store"]["events"]["write_failed"] >= 1
     metrics = admin.metrics()
     assert sample(metrics, "cryonet_token_store_working", token="app") == 0
+    ready = admin.get("/readyz", key=False)
+    assert ready.status == 503 and ready.json()["checks"]["stores"] == "failing"
     assert sample(metrics, "cryonet_token_source_outcomes_total", token="app", outcome="answer_not_json") == 1
     assert sample(metrics, "cryonet_token_store_events_total", token="app", event="write_failed") >= 1
 

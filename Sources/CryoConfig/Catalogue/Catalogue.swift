@@ -210,6 +210,8 @@ package enum Catalogue {
         CatalogueKey("policy", .text(.name), standard: "none", example: "envelope", "a name of policies, or none: answers pass through"),
         CatalogueKey(
             "strip_prefix", .text(.pathPrefix), example: "/api", "taken off the front of the path before it goes to the upstream"),
+        CatalogueKey(
+            "drill", .text(.pathPrefix), example: "/orders", "marks the route for `cryonet drill --config`: a path it may ask for with GET"),
         CatalogueKey("retry", .section(retry), "attempts again after transient failures"),
         CatalogueKey("streams", .section(streams), "event streams and JSON lines on their way to the client"),
         CatalogueKey(

@@ -71,6 +71,12 @@ extension ConfigurationReader {
         if let prefix = route.stripPrefix, pattern != prefix, !pattern.hasPrefix(prefix + "/") {
             note(node["strip_prefix"], "\(path).strip_prefix: path does not begin with it")
         }
+        route.drillPath = node["drill"]?.text
+        if let drill = route.drillPath {
+            if !PathPattern(pattern).matches(drill) { note(node["drill"], "\(path).drill: not a path of this route") }
+            if route.token == nil { note(node["drill"], "\(path).drill: the route has no token") }
+            if !route.methods.isEmpty, !route.methods.contains("GET") { note(node["drill"], "\(path).drill: the route takes no GET") }
+        }
         route.retry = retry(node["retry"])
         route.streams = streams(node["streams"], at: "\(path).streams")
         route.limits = limits(node["limits"], at: "\(path).limits")

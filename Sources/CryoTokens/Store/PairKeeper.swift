@@ -13,6 +13,8 @@ final class PairKeeper: Sendable {
         var refreshToken: Secret?
         /// The last ones that must not be presented again: rotated or refused.
         var spent: [Secret] = []
+        /// What the last refresh brought; nil once something else happened to the login.
+        var latest: NewCredential?
         /// `refreshToken` is that of a login from outside: what a refresh of an earlier login brings is not kept.
         var isAdopted = false
         /// Counts logins from outside and ends: what a flight brings that began before the last one is not kept.
@@ -74,6 +76,16 @@ final class PairKeeper: Sendable {
     /// To be read before the source is asked, and given to `keep`.
     var adoptions: UInt64 { state.withLock { $0.adoptions } }
 
+    /// What another source of this login has renewed since: a reload made this one while that was asking. nil: `current` is the latest.
+    func renewedSince(_ current: Credential?, now: Int64) -> NewCredential? {
+        state.withLock { state in
+            guard let latest = state.latest, let held = current?.refreshToken, state.spent.contains(where: { $0.matches(held) }),
+                current?.token.matches(latest.token) == false, latest.expiresAt.map({ $0 > now }) ?? true
+            else { return nil }
+            return latest
+        }
+    }
+
     /// Takes a new pair and returns it completed once it is on disk, or once it was said that it is not.
     func keep(_ new: NewCredential, presented: Secret?, since adoptions: UInt64? = nil) -> NewCredential {
         var pair = new
@@ -84,6 +96,7 @@ final class PairKeeper: Sendable {
                 if let adoptions, adoptions != state.adoptions { return true }
                 if state.isAdopted, let presented, !(state.refreshToken?.matches(presented) ?? false) { return true }
                 state.refreshToken = kept
+                state.latest = pair
                 state.elsewhere = nil
                 if let presented, let kept, !presented.matches(kept) { Self.spend(presented, in: &state) }
                 return false
@@ -101,6 +114,7 @@ final class PairKeeper: Sendable {
                 state.refreshToken = new?.refreshToken
                 state.isAdopted = true
                 state.adoptions += 1
+                state.latest = nil
                 state.elsewhere = nil
                 state.unwritten = nil
                 return state.known
@@ -139,6 +153,7 @@ final class PairKeeper: Sendable {
         guard let refused else { return }
         state.withLock { state in
             Self.spend(refused, in: &state)
+            state.latest = nil
             if let held = state.refreshToken, held.matches(refused) { state.refreshToken = nil }
             if let unwritten = state.unwritten?.refreshToken, unwritten.matches(refused) { state.unwritten = nil }
         }
@@ -196,6 +211,7 @@ final class PairKeeper: Sendable {
             if let held = state.refreshToken, let new = pair.refreshToken, !held.matches(new) { Self.spend(held, in: &state) }
             state.refreshToken = pair.refreshToken ?? state.refreshToken
             state.elsewhere = pair
+            state.latest = nil
             state.unwritten = nil
         }
     }

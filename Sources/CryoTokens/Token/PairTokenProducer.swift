@@ -25,6 +25,9 @@ struct PairTokenProducer: TokenProducer {
     var canIssue: Bool { grants.canIssue || (grants.presentsRefreshToken && keeper.refreshToken(for: nil) != nil) }
 
     func produce(_ current: Credential?) -> SourceResult {
+        if let latest = keeper.renewedSince(current, now: Clock.unixSeconds()) {
+            return .token(IssuedToken(credential: latest), .takenOver)
+        }
         let deadline = Clock.monotonicNanoseconds() &+ UInt64(timeoutMilliseconds) * 1_000_000
         let adoptions = keeper.adoptions
         let presented = keeper.refreshToken(for: current)
