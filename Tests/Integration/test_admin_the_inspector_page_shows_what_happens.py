@@ -1,9 +1,10 @@
 """The inspector page in a real browser: list, live rows, filter, detail, replay, tokens, keyboard, themes, languages. (issue 6 §8)"""
 
-import base64
 import json
 import os
+import random
 import re
+import time
 
 import pytest
 
@@ -278,11 +279,11 @@ def test_ten_thousand_rows_stay_smooth(page, admin):
     assert frames[len(frames) // 2] < 150, frames[-10:]
     assert view.run("document.querySelectorAll('#space .row').length") < 100
     view.run("document.getElementById('scroll').scrollTop = 5000 * 30")
-    view.wait("document.getElementById('newer').hidden")
-    middle = view.wait("(() => { const rows = [...document.querySelectorAll('#space .row')]; return rows.length && rows.find(row => row.drawn)?.drawn; })()")
+    view.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    middle = view.wait("document.elementFromPoint(300, 400)?.closest('.row')?.drawn")
     get(admin.gateway, "/news/list?one-more")
     view.wait("!document.getElementById('newer').hidden")
-    assert view.run(f"[...document.querySelectorAll('#space .row')].some(row => row.drawn === '{middle}')"), "the view stays where the reader is"
+    view.wait(f"document.elementFromPoint(300, 400)?.closest('.row')?.drawn === '{middle}'", what="the view stays where the reader is")
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -360,3 +361,52 @@ def test_the_archive_is_downloaded(page, admin):
     view.wait("window.saved !== null")
     archive = json.loads(view.run("window.saved"))
     assert archive["log"]["version"] == "1.2" and len(archive["log"]["entries"]) == 10
+
+
+@pytest.mark.skipif(not PICTURES, reason="CRYONET_PICTURES names no folder")
+def test_the_pictures_of_the_documentation(browser, gateway, upstream, endpoint):
+    """Not a test of anything: traffic as an app makes it, for pictures with something on them."""
+    def slowly(seconds, answer):
+        def handler(request):
+            time.sleep(seconds * random.uniform(.4, 1.6))
+            return answer
+        return endpoint.guard(handler)
+    news = {"code": 0, "msg": "ok", "data": {"list": [{"id": 8812, "title": "霜降", "tags": ["weather", "autumn"], "views": 40127}], "next": None}}
+    upstream.on("GET", "/news/list", slowly(.02, Answer(json_body=news)))
+    upstream.on("GET", "/users/me", slowly(.008, Answer(json_body={"code": 0, "data": {"name": "Lin"}})))
+    upstream.on("POST", "/orders", slowly(.06, Answer(json_body={"code": 40013, "msg": "insufficient balance"})))
+    upstream.on("GET", "/reports/daily", slowly(.7, Answer(json_body={"code": 0, "data": []})))
+    upstream.on("GET", "/search", slowly(.03, Answer(503, json_body={"error": "busy"})))
+    config = configuration(upstream, route={"token": "app", "policy": "p"}, policies={"p": ENVELOPE}, tokens={"app": endpoint.configuration()},
+                           audit={"bodies": "all"})
+    config["upstreams"]["pay"] = {"url": f"http://127.0.0.1:{closed_port()}"}
+    config["routes"][0]["name"] = "app"
+    config["routes"][:0] = [{"name": "news", "path": "/news/*", "upstream": "api", "token": "app", "policy": "p"},
+                            {"name": "pay", "path": "/pay/*", "upstream": "pay"}]
+    gw = gateway(with_admin(config), endpoint=endpoint)
+    admin = Admin(gw)
+    agent = [("User-Agent", "Frost/4.2 (iPhone; iOS 19.1)"), ("Accept", "application/json")]
+    random.seed(7)
+    end = time.monotonic() + 45
+    while time.monotonic() < end:
+        for _ in range(random.randrange(1, 5)):
+            target = random.choice([f"/news/list?page={random.randrange(1, 9)}&size=20"] * 7 + ["/users/me"] * 4 + ["/reports/daily"] + ["/search?q=frost"])
+            get(gw, target, agent)
+        if random.random() < .12:
+            with Client(gw.port) as client:
+                client.request("POST", "/orders", [*agent, ("Content-Type", "application/json")], b'{"sku":"ICE-7","count":2}')
+        if random.random() < .04:
+            get(gw, "/pay/intents/19", agent)
+    endpoint.revoke()
+    get(gw, "/news/list?page=1&size=20", agent)
+    get(gw, "/users/me", agent)
+    for name, options in [("inspector-light", {}), ("inspector-dark", {"dark": True}), ("inspector-narrow", {"width": 390, "height": 844})]:
+        view = browser.page(**options)
+        view.open(f"{admin.url}/#key={admin.key}")
+        view.wait("document.querySelectorAll('#space .row').length > 8")
+        if name == "inspector-light":
+            view.run("inspector.open(inspector.list.rows.findLast(row => row.isRefreshed).id); inspector.list.select(inspector.list.rows.findLast(row => row.isRefreshed).id)")
+        if name == "inspector-dark":
+            view.run("inspector.list.select(inspector.list.rows.findLast(row => row.business).id); inspector.open(inspector.list.selected)")
+        picture(view, name)
+        view.close()

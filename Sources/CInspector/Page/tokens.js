@@ -52,7 +52,7 @@ const drawer = {
     const pill = state => h(states[state] ? `span.pill.${states[state]}` : 'span.pill', {}, t(state));
     const ends = Object.entries(token.refreshes ?? {}).filter(([, count]) => count).map(([end, count]) => `${end} ${count}`).join(' · ');
     const pairs = [
-      [t('version'), token.version === null ? '–' : `v${token.version}  ${token.fingerprint ?? ''}`], [t('age'), token.changedAt ? t('ago', span(since(token.changedAt))) : '–'],
+      [t('version'), token.version === null ? '–' : `v${token.version}  ${token.fingerprint ?? ''}`], [t('age'), token.changedAt ? span(since(token.changedAt)) : '–'],
       [t('expires'), token.expiresAt ? when(token.expiresAt) : t('never')], [t('nextRefresh'), !token.canRefresh ? t('never') : token.refreshAt ? when(token.refreshAt) : t('onDemand')],
       [t('refreshes'), ends || '0'], [t('kept'), [token.store?.kind, token.store?.place, token.store?.trouble].filter(Boolean).join(' · ')], [t('routes'), (token.routes ?? []).join(', ') || '–'],
     ];

@@ -24,7 +24,7 @@ const WORDS = {
     upstream: 'Upstream', session: 'Session', id: 'Id', requestId: 'Request id', trace: 'Trace', fromGateway: 'sent', toGateway: 'received',
     sessionsAndTokens: 'Tokens and sessions', noTokens: 'This gateway has no tokens.', state: 'State', version: 'Version', age: 'Age',
     nextRefresh: 'Next refresh', expires: 'Expires', source: 'Source', kept: 'Kept in', routes: 'Routes', refreshes: 'Refreshes',
-    refresh: 'Refresh', logOut: 'Log out', sure: 'Sure?', never: 'never', onDemand: 'on demand', ago: t => `${t} ago`, within: t => `in ${t}`,
+    refresh: 'Refresh', logOut: 'Log out', sure: 'Sure?', never: 'never', onDemand: 'on demand', within: t => `in ${t}`,
     overdue: 'due', valid: 'valid', expired: 'expired', missing: 'missing', authenticated: 'logged in', loggingOut: 'logging out', unauthenticated: 'logged out',
     refreshDone: n => `${n} refreshed`, logOutDone: n => `${n} logged out`,
     keyboard: 'Keyboard', k_jk: 'next, previous', k_enter: 'open', k_esc: 'close', k_slash: 'filter', k_g: 'newest, oldest', k_p: 'pause, go on', k_c: 'copy as cURL',
@@ -50,12 +50,12 @@ const WORDS = {
     dns: '域名解析', connect: '连接', tls: 'TLS', wait: '等待', receive: '接收', gapRefresh: '刷新令牌', gapRetry: '重试等待', reused: '复用连接',
     attempt: n => `第 ${n} 次`, token: v => `令牌 v${v}`, total: '总计', client: '客户端', size: '大小', upstream: '上游', session: '会话', id: '编号', requestId: '请求编号', trace: '追踪',
     fromGateway: '发送', toGateway: '接收', sessionsAndTokens: '令牌与会话', noTokens: '此网关没有令牌。', state: '状态', version: '版本', age: '时长', nextRefresh: '下次刷新', expires: '到期',
-    source: '来源', kept: '保存于', routes: '路由', refreshes: '刷新', refresh: '刷新', logOut: '退出登录', sure: '确定？', never: '从不', onDemand: '按需', ago: t => `${t}前`, within: t => `${t}后`,
+    source: '来源', kept: '保存于', routes: '路由', refreshes: '刷新', refresh: '刷新', logOut: '退出登录', sure: '确定？', never: '从不', onDemand: '按需', within: t => `${t}后`,
     overdue: '已到', valid: '有效', expired: '已过期', missing: '缺失', authenticated: '已登录', loggingOut: '正在退出', unauthenticated: '未登录',
     refreshDone: n => `${n} 已刷新`, logOutDone: n => `${n} 已退出登录`,
     keyboard: '键盘', k_jk: '下一个、上一个', k_enter: '打开', k_esc: '关闭', k_slash: '筛选', k_g: '最新、最旧', k_p: '暂停、继续', k_c: '复制为 cURL', k_r: '重放', k_e: '编辑并重放',
     k_t: '令牌与会话', k_x: '清空列表', k_help: '本帮助', loginTitle: '管理密钥', loginHow: '网关启动时会打印它，并保存在就绪文件旁。它只留在此标签页。', loginBad: '网关不接受此密钥。', open: '打开',
-    editTitle: '编辑并重放', editHow: '经过网关的路由、令牌与策略。被遮蔽的值会省略。', send: '发送', cancel: '取消', us: '微秒', ms: '毫秒', s: '秒', min: '分', h: '小时', d: '天',
+    editTitle: '编辑并重放', editHow: '经过网关的路由、令牌与策略。被遮蔽的值会省略。', send: '发送', cancel: '取消', us: 'µs', ms: 'ms', s: 's', min: '分钟', h: '小时', d: '天',
   },
 };
 

@@ -35,8 +35,9 @@ extension AdminAPI {
             },
             AdminRoute(
                 "GET", "/metrics", access: .open, "counters for Prometheus, text format 0.0.4", answers: [.init(200, "the counters")]
-            ) { [control] _, reply in
-                reply(AdminReply(contentType: MetricsText.contentType, body: GatewayMetrics.text(of: control.snapshot())))
+            ) { [control, readers] _, reply in
+                let text = GatewayMetrics.text(of: control.snapshot(), feed: control.feed, readers: readers.now)
+                reply(AdminReply(contentType: MetricsText.contentType, body: text))
             },
         ]
     }

@@ -2,6 +2,7 @@
 // Domain: cold
 
 import CryoPipeline
+import CryoSync
 
 /// Reads the rings at its own pace; what it comes too late for is counted and told.
 // SAFETY: everything that changes is touched on the admin queue only, where all calls come.
@@ -93,7 +94,7 @@ final class ExchangeStream: AdminStream, @unchecked Sendable {
 
     private func appendExchanges(to bytes: inout [UInt8]) -> (isBehind: Bool, isClosed: Bool) {
         let page = feed.exchanges.read(from: exchanges.next, countMax: Self.pieceRecordsMax, bytesMax: Self.pieceBytesMax)
-        appendDropped(page.dropped, of: "exchange", to: &bytes)
+        appendDropped(page.dropped, of: "exchange", feed.exchangesDropped, to: &bytes)
         for (index, line) in page.lines.enumerated() where isWanted(line) {
             ServerSentEvent.append("exchange", id: Array("\(run).\(page.first + UInt64(index))".utf8), data: line, to: &bytes)
         }
@@ -104,13 +105,15 @@ final class ExchangeStream: AdminStream, @unchecked Sendable {
     private func appendEvents(to bytes: inout [UInt8]) -> (isBehind: Bool, isClosed: Bool) {
         guard let cursor = events else { return (false, false) }
         let page = feed.events.read(from: cursor.next, countMax: Self.pieceRecordsMax, bytesMax: Self.pieceBytesMax)
-        appendDropped(page.dropped, of: "monitor", to: &bytes)
+        appendDropped(page.dropped, of: "monitor", feed.eventsDropped, to: &bytes)
         for line in page.lines { ServerSentEvent.append("monitor", data: line, to: &bytes) }
         events?.next = page.next
         return (!page.lines.isEmpty, page.isClosed)
     }
 
-    private func appendDropped(_ count: UInt64, of event: String, to bytes: inout [UInt8]) {
-        if count > 0 { ServerSentEvent.append("dropped", data: Array(#"{"count":\#(count),"of":"\#(event)"}"#.utf8), to: &bytes) }
+    private func appendDropped(_ count: UInt64, of event: String, _ total: borrowing Atomic<UInt64>, to bytes: inout [UInt8]) {
+        guard count > 0 else { return }
+        total.add(count, ordering: .relaxed)
+        ServerSentEvent.append("dropped", data: Array(#"{"count":\#(count),"of":"\#(event)"}"#.utf8), to: &bytes)
     }
 }

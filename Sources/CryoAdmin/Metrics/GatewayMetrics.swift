@@ -2,9 +2,10 @@
 // Domain: cold
 
 import CryoPipeline
+import CryoSync
 
 enum GatewayMetrics {
-    static func text(of snapshot: GatewaySnapshot) -> [UInt8] {
+    static func text(of snapshot: GatewaySnapshot, feed: ExchangeFeed? = nil, readers: Int = 0) -> [UInt8] {
         var text = MetricsText()
         appendProcess(snapshot, &text)
         if let statistics = snapshot.statistics { appendExchanges(statistics, &text) }
@@ -14,6 +15,7 @@ enum GatewayMetrics {
         appendSessions(snapshot, &text)
         appendHooks(snapshot, &text)
         appendAudit(snapshot, &text)
+        if let feed { append(feed, readers: readers, &text) }
         return text.bytes
     }
 
@@ -187,6 +189,16 @@ enum GatewayMetrics {
                 text.sample("cryonet_hook_events_total", [(hook.owner, hook.name), ("outcome", outcome)], count)
             }
         }
+    }
+
+    private static func append(_ feed: ExchangeFeed, readers: Int, _ text: inout MetricsText) {
+        text.family("cryonet_feed_readers", .gauge, "Readers of the stream of exchanges.")
+        text.sample("cryonet_feed_readers", [], UInt64(max(0, readers)))
+        text.family("cryonet_feed_records", .gauge, "Recent exchanges kept in memory.")
+        text.sample("cryonet_feed_records", [], UInt64(feed.exchanges.kept.count))
+        text.family("cryonet_feed_dropped_total", .counter, "What readers of the stream came too late for.")
+        text.sample("cryonet_feed_dropped_total", [("feed", "exchange")], feed.exchangesDropped.load(ordering: .relaxed))
+        text.sample("cryonet_feed_dropped_total", [("feed", "monitor")], feed.eventsDropped.load(ordering: .relaxed))
     }
 
     private static func appendAudit(_ snapshot: GatewaySnapshot, _ text: inout MetricsText) {

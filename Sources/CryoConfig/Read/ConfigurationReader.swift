@@ -89,6 +89,7 @@ struct ConfigurationReader {
             configuration.listen.hosts.append(host)
         }
         configuration.audit = root["audit"].flatMap { audit($0) }
+        configuration.tracing = tracing(root["tracing"])
         return configuration
     }
 

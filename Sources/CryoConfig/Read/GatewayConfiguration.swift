@@ -21,6 +21,7 @@ package struct GatewayConfiguration: Sendable {
     package var routes: [RouteSettings] = []
     /// nil: no audit is written.
     package var audit: AuditSettings?
+    package var tracing = TracingSettings()
 
     package init(listen: ListenSettings) { self.listen = listen }
 }

@@ -159,7 +159,7 @@ final class Composition: Sendable {
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
             audit: shown, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
             trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect, statistics: statistics,
-            otherSecrets: secrets, policies: Array(policies.values), hooks: hooks, feed: feed)
+            otherSecrets: secrets, policies: Array(policies.values), hooks: hooks, feed: feed, tracing: configuration.tracing)
     }
 
     /// Joins the tokens to their sessions; before this composition's first exchange.

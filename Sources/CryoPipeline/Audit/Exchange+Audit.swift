@@ -12,6 +12,7 @@ extension Exchange {
         writer.reserveCapacity(1024)
         writer.beginObject()
         appendIdentity(&writer)
+        appendTrace(&writer)
         appendSteps(&writer)
         appendAttempts(&writer)
         appendResult(&writer)

@@ -55,6 +55,8 @@ package final class Exchange: RequestConsumer {
     /// The client's cookies without the one that carries the token; nil where no cookie does.
     var clientCookies: [[UInt8]]?
     var requestID: [UInt8] = []
+    /// nil where the request belongs to no trace.
+    var trace: ExchangeTrace?
 
     // forward
     var body: ReplayBuffer?

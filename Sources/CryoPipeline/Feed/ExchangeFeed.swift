@@ -1,6 +1,8 @@
 // What the admin side is shown of the exchanges: finished ones as their audit records, running ones as events.
 // Domain: shared
 
+package import CryoSync
+
 /// Made once for a gateway with an admin listener and kept over reloads.
 package final class ExchangeFeed: Sendable {
     package static let exchangesMax = 10_000
@@ -12,6 +14,10 @@ package final class ExchangeFeed: Sendable {
     package let exchanges: RecordRing
     /// What happens inside the exchanges; told only while somebody listens.
     package let events: RecordRing
+
+    /// What readers came too late for, all together.
+    package let exchangesDropped = Atomic<UInt64>(0)
+    package let eventsDropped = Atomic<UInt64>(0)
 
     package init(
         exchanges: RecordRing = RecordRing(countMax: exchangesMax, bytesMax: exchangesBytesMax),

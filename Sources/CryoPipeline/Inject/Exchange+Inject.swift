@@ -63,6 +63,7 @@ extension Exchange {
         setHost(route.upstream.authority, in: &fields)
         appendVia(&fields, minorVersion: head.minorVersion, pseudonym: environment.pseudonym)
         fields.append("x-request-id", requestID)
+        adoptTrace(&fields)
         for header in route.upstream.headers where !contains(header.lowercased, in: fields) {
             if let injection, injection.place == .header, header.lowercased == injection.lowercasedName { continue }
             if clientCookies != nil, header.lowercased == Array("cookie".utf8) {

@@ -96,6 +96,7 @@ extension Exchange {
         statusSent = status
         var fields = fields
         shareWithOrigin(&fields)
+        appendTiming(&fields)
         context.sink.sendHead(status: status, fields: fields, framing: framing)
     }
 

@@ -105,6 +105,7 @@ package final class PipelinePlan: Sendable {
     package let auditSink: (any AuditSink)?
     /// What the admin side is shown; nil without one.
     let feed: ExchangeFeed?
+    let tracing: TracingSettings
     let hosts: [[UInt8]]
     /// What every client must show; nil: nothing.
     package let clientKey: Secret?
@@ -119,9 +120,10 @@ package final class PipelinePlan: Sendable {
         auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
         trustedProxies: [AddressBlock] = [], connect: ListenSettings.Connect = .off, statistics: ExchangeStatistics? = nil,
         otherSecrets: [Secret] = [], policies: [PolicyPlan] = [], hooks: (any HookSink)? = nil,
-        feed: ExchangeFeed? = nil
+        feed: ExchangeFeed? = nil, tracing: TracingSettings = TracingSettings()
     ) {
         self.feed = feed
+        self.tracing = tracing
         unroutedStatistics = statistics?.unrouted
         // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
         self.routes = routes.enumerated().sorted { one, other in
