@@ -61,7 +61,7 @@ import Testing
         async throws
     {
         let endpoint = LoopbackEndpoint(
-            answer(200, #"{"access_token":"a1","refresh_token":"r1","expires_in":60}"#),
+            answer(200, #"{"access_token":"a1","refresh_token":"r1","expires_in":3600}"#),
             answer(200, #"{"access_token":"a2"}"#), answer(200, #"{"access_token":"a3","refresh_token":"r3"}"#))
         defer { endpoint.stop() }
         let settings = token(settings(endpoint), store: true)
