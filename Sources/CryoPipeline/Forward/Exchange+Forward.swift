@@ -8,7 +8,7 @@ extension Exchange {
     func startAttempt() {
         guard let head, let upstream else { return }
         cancelAttempt()
-        if !machine.isResuming { resetResponse() }
+        if machine.isResuming { business = nil } else { resetResponse() }
         _ = body?.rewind()
         if let route = match?.route { injectToken(on: route) }
         appendLastEventID()
@@ -129,7 +129,7 @@ extension Exchange {
     package func attemptReceivedBody(_ id: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Flow {
         guard id == attempt, !isOver else { return .more }
         touchIdle()
-        if isHolding { return hold(bytes) }
+        if isHolding { return machine.isResuming ? holdResumed(bytes) : hold(bytes) }
         if !isTunnel, let audit = plan.audit, audit.bodies == .all { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
         let flow: Flow
         if let stream {
@@ -148,6 +148,7 @@ extension Exchange {
         isAttemptOpen = false
         attempt = nil
         deadlines.idle = .max
+        if isHolding, machine.isResuming { settleResume(.taken) }
         if isHolding {
             isHolding = false
             endLookAhead()
@@ -169,6 +170,7 @@ extension Exchange {
         deadlines.idle = .max
         if isHolding || isHeldPaused { held.isTruncated = true }
         isHolding = false
+        if machine.isResuming { dropHeldPart() }
         perform(machine.handle(lossOfStream(error) ?? .attemptFailed(error, isReplayable: isReplayable)))
         armDeadlines()
     }
