@@ -7,7 +7,7 @@ import pytest
 
 from admin import Admin, sample, with_admin
 from client import Client, get
-from gateway import configuration
+from gateway import ENVELOPE, configuration, merged
 from upstream import CLOSE, RESET, STALL, Answer, chunk, script
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -66,6 +66,29 @@ def test_a_refused_token_is_refreshed_on_the_way(gateway, upstream, endpoint):
     record = gw.wait_audit(1)[0]
     assert [attempt["status"] for attempt in record["attempts"]] == [200, 401, 200] and record["steps"]["refresh"] == "led"
     assert record["attempts"][1]["token_refused_by"] == "status"
+
+
+def test_a_token_that_the_first_event_refuses_is_refreshed_too(gateway, upstream, endpoint):
+    """Where the policy judges first events, a new attempt's is judged as well: the client sees none of what is refused."""
+    refusal = b'data: {"code":10001,"msg":"expired"}\n\n'
+
+    def answer(request):
+        if request.header("Last-Event-ID") is None:
+            return script(HEAD, chunk(event(1)), CLOSE)
+        if request.header("Authorization") == f"Bearer {endpoint.tokens[0]}":
+            return script(HEAD, chunk(b": hello\n\n" + refusal[:9]), chunk(refusal[9:]), STALL)
+        return script(HEAD, chunk(event(2)), b"0\r\n\r\n")
+    upstream.on("GET", "/s", answer)
+    config = configuration(
+        upstream, route={"token": "app", "policy": "p", "streams": {"on_loss": "reconnect", "reconnect": {"delay_ms": 20}}},
+        policies={"p": merged(ENVELOPE, {"streams": "first_event"})},
+        tokens={"app": endpoint.configuration(refresh={"on_business_codes": [10001]})})
+    gw = gateway(config, endpoint=endpoint)
+    response = get(gw, "/s")
+    assert response.complete and response.body == event(1) + event(2)
+    assert ids(upstream) == [None, "1", "1"] and len(endpoint.calls) == 1
+    record = gw.wait_audit(1)[0]
+    assert record["attempts"][1]["token_refused_by"] == "business_code" and record["failure"] is None
 
 
 def test_an_upstream_that_stays_away_ends_it_in_words(gateway, upstream):

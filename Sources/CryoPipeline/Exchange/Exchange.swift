@@ -314,6 +314,8 @@ package final class Exchange: RequestConsumer {
             settleMissed(kind)
             if kind == .heartbeat {
                 beat()
+            } else if kind == .lookAhead, machine.isResuming {
+                settleResume(.taken)
             } else if kind == .idle || kind == .response, let loss = lossOfStream(nil) {
                 perform(machine.handle(loss))
             } else if kind == .backOff, !takeLatestToken() {

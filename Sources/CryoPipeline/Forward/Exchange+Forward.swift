@@ -9,7 +9,7 @@ extension Exchange {
         guard let head, let upstream else { return }
         cancelAttempt()
         settleRest()
-        if !machine.isResuming { resetResponse() }
+        if machine.isResuming { business = nil } else { resetResponse() }
         guard passBreaker(of: upstream) else { return }
         _ = body?.rewind()
         if let route = match?.route { injectToken(on: route) }
@@ -137,7 +137,7 @@ extension Exchange {
         guard id == attempt, !isOver else { return .more }
         touchIdle()
         tell(.dataReceived(bytes.count))
-        if isHolding { return hold(bytes) }
+        if isHolding { return machine.isResuming ? holdResumed(bytes) : hold(bytes) }
         if !isTunnel, let audit = plan.audit, audit.bodies == .all { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
         let flow: Flow
         if let stream {
@@ -161,6 +161,7 @@ extension Exchange {
         isAttemptOpen = false
         attempt = nil
         deadlines.idle = .max
+        if isHolding, machine.isResuming { settleResume(.taken) }
         if isHolding {
             isHolding = false
             endLookAhead()
@@ -183,6 +184,7 @@ extension Exchange {
         deadlines.idle = .max
         if isHolding || isHeldPaused { held.isTruncated = true }
         isHolding = false
+        if machine.isResuming { dropHeldPart() }
         perform(machine.handle(lossOfStream(error) ?? .attemptFailed(error, isReplayable: isReplayable)))
         armDeadlines()
     }

@@ -52,12 +52,52 @@ extension Exchange {
         deadlines.response = .max
         if !records.isEmpty { records[records.count - 1].status = head.status }
         let answer = resumeAnswer(head, framing)
-        if answer != .taken { cancelAttempt() }
         if answer == .busy {
             retryAfterSeconds = RetryRule.retryAfterSeconds(head.fields, nowUnixSeconds: context.scheduler.unixMicroseconds / 1_000_000)
         }
+        if answer == .taken, let policy = match?.route.policy, policy.settings.view != .raw, policy.settings.streams == .firstEvent {
+            isHolding = true
+            beginLookAhead(.eventStream)
+        } else {
+            settleResume(answer)
+        }
+        armDeadlines()
+    }
+
+    /// Holds the beginning of the new answer until its first event is judged: it may say in its own way that the token is refused.
+    func holdResumed(_ bytes: UnsafeRawBufferPointer) -> Flow {
+        held.bytes.append(contentsOf: bytes)
+        if let content = firstEvent?.find(in: bytes), let policy = match?.route.policy {
+            settleResume(resumeAnswer(verdict(onEvent: content, policy)))
+        } else if held.bytes.count > Self.lookAheadBytesMax {
+            settleResume(.taken)
+        } else {
+            return .more
+        }
+        return machine.state == .streaming && isAttemptOpen ? .more : .pause
+    }
+
+    private func resumeAnswer(_ verdict: JudgeResult) -> ResumeAnswer {
+        guard case .rejected(let refusesToken, let isRetryCode) = verdict else { return .taken }
+        return refusesToken ? .tokenRefused : isRetryCode ? .busy : .refused
+    }
+
+    func settleResume(_ answer: ResumeAnswer) {
+        if answer != .taken {
+            cancelAttempt()
+            dropHeldPart()
+        }
+        endLookAhead()
+        isHolding = false
         perform(machine.handle(.resumeAnswered(answer, streamStanding)))
         armDeadlines()
+    }
+
+    /// What is held of a new answer that is not taken.
+    func dropHeldPart() {
+        endLookAhead()
+        isHolding = false
+        held = HeldBody()
     }
 
     private func resumeAnswer(_ head: ResponseHead, _ framing: BodyFraming) -> ResumeAnswer {
@@ -81,5 +121,8 @@ extension Exchange {
         countStream(.resumed)
         deadlines.total = .max
         touchIdle()
+        let part = held.bytes
+        held = HeldBody()
+        if !part.isEmpty, part.withUnsafeBytes({ relay($0, through: stream) }) == .pause { deadlines.idle = .max }
     }
 }

@@ -107,7 +107,11 @@ extension Exchange {
 
     /// The reply ends without its end. A client that gets events is told why by one more, where the route asks for it.
     func loseReply() {
-        let reason: FailureReason = machine.outcomes.forward == .timedOut ? .upstreamTimedOut : .responseTruncated
+        // Only a new answer's first event can have been refused here.
+        let isRefused = stream != nil && business != nil
+        let reason: FailureReason =
+            isRefused ? .businessRejected : machine.outcomes.forward == .timedOut ? .upstreamTimedOut : .responseTruncated
+        if stream != nil { held = HeldBody() }
         failure = Failure(reason, language: .english)
         if let stream, stream.care.onLoss != .cut, stream.isClear { sendErrorEvent(reason, on: stream) }
         abortReply()
