@@ -32,6 +32,7 @@ package final class Gateway: RequestAcceptor {
     private let server = Mutex<Server?>(nil)
     private let admin = Mutex<AdminSide?>(nil)
     private let adminKey: Secret
+    private let monitor = Mutex<MonitorWriter?>(nil)
     private let stage = Mutex(Life())
     let actions: GatewayActions?
     /// What the admin side is shown of the exchanges; nil without one.
@@ -77,7 +78,7 @@ package final class Gateway: RequestAcceptor {
             throw GatewayError("can't make a forwarder: \(error)")
         }
         self.environments = environments
-        feed = configuration.admin.map { _ in ExchangeFeed() }
+        feed = configuration.admin != nil || configuration.tracing.eventsFile != nil ? ExchangeFeed() : nil
         surroundings = Composition.Surroundings(
             log: log, workers: count, secrets: configuration.admin == nil ? [] : [adminKey], feed: feed)
         current = Mutex(try Composition(configuration, replacing: nil, in: surroundings))
@@ -118,6 +119,7 @@ package final class Gateway: RequestAcceptor {
         server.admission = composition.admission
         DispatchTimers.prepare()
         composition.joinSessions()
+        try watchEvents(composition.configuration.tracing.eventsFile)
         for worker in workers { worker.start() }
         if let settings = composition.configuration.admin {
             let side = try AdminSide(
@@ -166,6 +168,7 @@ package final class Gateway: RequestAcceptor {
         if configuration.listen.mode != old.configuration.listen.mode { log.warning("listen.mode can't change on reload") }
         if configuration.admin?.address != old.configuration.admin?.address { log.warning("admin.address can't change on reload") }
         let new = try Composition(configuration, replacing: old, in: surroundings)
+        try watchEvents(configuration.tracing.eventsFile)
         new.joinSessions()
         current.withLock { $0 = new }
         server.withLock { server in
@@ -175,6 +178,23 @@ package final class Gateway: RequestAcceptor {
         old.retire(except: new)
         new.watchSources()
         if let hosts = configuration.admin?.hosts { admin.withLock { $0 }?.replaceHosts(hosts) }
+    }
+
+    /// Opens the file of events, anew on a reload: it may have been moved away.
+    private func watchEvents(_ path: String?) throws(GatewayError) {
+        var new: MonitorWriter?
+        if let path {
+            if let feed {
+                new = try MonitorWriter(path: path, feed: feed, log: log)
+            } else {
+                log.warning("tracing.events can't begin on reload")
+            }
+        }
+        let old = monitor.withLock { monitor in
+            defer { monitor = new }
+            return monitor
+        }
+        old?.close()
     }
 
     /// Opens the audit file anew, for a file that was moved away.
@@ -218,6 +238,7 @@ package final class Gateway: RequestAcceptor {
         // A worker that is stuck must not hold up the end.
         for worker in workers { worker.waitUntilStopped(Self.closeTimeout) }
         current.withLock { $0 }.close()
+        monitor.withLock { $0 }?.close()
     }
 
     /// How long the workers may take to cut their connections before the audit is closed without them.
