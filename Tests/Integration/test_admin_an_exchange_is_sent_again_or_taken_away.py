@@ -135,3 +135,21 @@ def test_events_tell_what_happens_inside_while_somebody_listens(admin):
     assert sum(one["bytes"] for one in seen if one["event"] == "bytes_sent") == 5
     states = [(one["from"], one["to"]) for one in seen if one["event"] == "transitioned"]
     assert states[0] == ("created", "forwarding") and all(one[1] == two[0] for one, two in zip(states, states[1:]))
+
+
+def test_events_also_go_to_a_file_without_an_admin_side(gateway, upstream, tmp_path):
+    upstream.on("GET", "/x", Answer(json_body={}))
+    events = tmp_path / "events.jsonl"
+    gw = gateway(configuration(upstream, tracing={"events": str(events)}))
+    for _ in range(3):
+        get(gw, "/x")
+
+    def told():
+        lines = [json.loads(line) for line in events.read_text().splitlines()]
+        return lines if sum(one["event"] == "finished" for one in lines) == 3 else None
+    lines = wait_until(told, 5, "three ends")
+    assert [one["event"] for one in lines].count("request_created") == 3 and oct(events.stat().st_mode & 0o777) == "0o600"
+    events.rename(tmp_path / "moved.jsonl")
+    gw.reload(gw.config)
+    get(gw, "/x")
+    wait_until(lambda: events.exists() and '"finished"' in events.read_text(), 5, "the end in the new file")

@@ -1,6 +1,7 @@
 """`cryonet demo` starts its own upstream and the gateway; what the README tells to try does what it says; TERM ends it with 0."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -53,6 +54,11 @@ def test_the_demo_answers(demo, tmp_path):
         assert client.get("/nothing").status == 404
         assert_failure(client.get("/session/kicked"), 401, "business_rejected", "business", businessCode=10001)
     wait_until(lambda: "curl" in (tmp_path / "out").read_text(), 5, "commands to try")
+    address, key = re.search(r"http://127\.0\.0\.1:(\d+)/#key=([0-9a-f]{64})", (tmp_path / "out").read_text()).groups()
+    with Client(int(address)) as client:
+        assert b"CryoNet Inspector" in client.get("/").body
+        shown = client.get("/api/exchanges", [("Authorization", f"Bearer {key}")]).json()["exchanges"]
+        assert shown[0]["target"] == "/session/kicked" and len(shown) == 11
     assert "upstreams" in (tmp_path / "out").read_text()
     wait_until(lambda: (tmp_path / "audit.jsonl").read_text().count("\n") >= 11, 5, "audit records")
 

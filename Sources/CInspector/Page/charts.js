@@ -85,17 +85,18 @@ function plot(canvas, series, fixedTop) {
     const x = index => index / (values.length - 1) * width;
     const y = value => height - 1 - value / top * (height - 3);
     context.beginPath();
-    let begun = false;
+    let first = -1;
+    let last = 0;
     values.forEach((value, index) => {
       if (value === null) return;
-      if (begun) context.lineTo(x(index), y(value));
-      else context.moveTo(x(index), y(value));
-      begun = true;
+      if (first < 0) context.moveTo(x(first = index), y(value));
+      else context.lineTo(x(index), y(value));
+      last = index;
     });
     context.stroke();
-    if (!fills) continue;
-    context.lineTo(width, height);
-    context.lineTo(0, height);
+    if (!fills || first < 0) continue;
+    context.lineTo(x(last), height);
+    context.lineTo(x(first), height);
     context.globalAlpha = .14;
     context.fill();
     context.globalAlpha = 1;

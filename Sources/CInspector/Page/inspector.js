@@ -25,7 +25,8 @@ const inspector = {
     });
     detail.place = $('detail');
     detail.onClose = () => this.closeDetail();
-    detail.onReplayed = id => this.awaited = id;
+    // Its record may have come before the answer did.
+    detail.onReplayed = id => { this.awaited = id; this.scheduleFlush(); };
     drawer.place = $('drawer');
     gateway.onRefused = () => this.askForKey(true);
     this.applyTheme();

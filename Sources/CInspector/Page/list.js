@@ -122,6 +122,8 @@ class RowList {
     const height = this.rowHeight;
     const count = this.shownCount;
     this.space.style.height = `${count * height}px`;
+    // The heading stands over the rows, beside the scroll bar.
+    this.scroller.previousElementSibling.style.marginRight = `${this.scroller.offsetWidth - this.scroller.clientWidth}px`;
     const size = Math.min(count, Math.ceil(this.scroller.clientHeight / height) + 12);
     while (this.pool.length < size) this.pool.push(this.space.appendChild(this.makeRow()));
     while (this.pool.length > size) this.pool.pop().remove();

@@ -12,6 +12,9 @@ extension Catalogue {
         CatalogueKey(
             "server_timing", .boolean, standard: "\(standard.tellsTiming)",
             "tell clients in Server-Timing how long the gateway and the upstream took"),
+        CatalogueKey(
+            "events", .text(.any), example: "/var/log/cryonet/events.jsonl",
+            "a file for what happens inside exchanges, as JSON lines; -: standard output; absent: none"),
     ])
 
     static let tracing = CatalogueKey("tracing", .section(section), "W3C traces and timings")

@@ -8,6 +8,7 @@ extension ConfigurationReader {
         var settings = TracingSettings()
         if let word = node?["traceparent"]?.text, let mode = TracingSettings.Traceparent(rawValue: word) { settings.traceparent = mode }
         settings.tellsTiming = node?["server_timing"]?.boolean ?? false
+        settings.eventsFile = node?["events"]?.text
         return settings
     }
 }

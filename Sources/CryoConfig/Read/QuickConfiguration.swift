@@ -14,6 +14,8 @@ package struct QuickConfiguration: Sendable {
     package var listen: String?
     package var unsafeListen = false
     package var auditFile: String?
+    /// Where the admin side listens.
+    package var admin: String?
 
     package init(url: String) { self.url = url }
 
@@ -47,6 +49,7 @@ package struct QuickConfiguration: Sendable {
         if unsafeListen {
             overrides.append(ConfigurationOverride(path: "listen.unsafe_listen", value: "true", flag: "--unsafe-listen"))
         }
+        if let admin { overrides.append(ConfigurationOverride(path: "admin.address", value: admin, flag: "--admin")) }
         if let auditFile { overrides.append(ConfigurationOverride(path: "audit.file", value: auditFile, flag: "--audit")) }
         return overrides
     }

@@ -154,7 +154,7 @@ final class Composition: Sendable {
                     load: settings.limits.isOn ? loads[settings.name] : nil))
         }
         // The admin side shows the records also when no file keeps them.
-        let shown = configuration.audit ?? feed.map { _ in AuditSettings(file: "") }
+        let shown = configuration.audit ?? configuration.admin.map { _ in AuditSettings(file: "") }
         return PipelinePlan(
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
             audit: shown, auditSink: audit, limits: configuration.limits, clientKey: clientKey,

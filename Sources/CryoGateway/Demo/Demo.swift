@@ -32,6 +32,7 @@ package final class Demo: Sendable {
     package func configurationText(listen: String, auditFile: String) -> String {
         """
         listen: { address: "\(listen)" }
+        admin: { address: "127.0.0.1:0" }
         upstreams:
           demo: { url: "http://\(upstreamAddress)" }
         tokens:
@@ -55,7 +56,7 @@ package final class Demo: Sendable {
           - { name: data, path: /data/*, strip_prefix: /data, upstream: demo, token: app, policy: unwrapped }
           - { name: raw, path: /raw/*, strip_prefix: /raw, upstream: demo, token: app }
           - { name: api, path: /*, upstream: demo, token: app, policy: envelope, retry: { limit: 2 } }
-        audit: { file: "\(auditFile)" }
+        audit: { file: "\(auditFile)", bodies: all }
         """
     }
 

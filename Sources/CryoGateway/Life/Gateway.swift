@@ -34,6 +34,7 @@ package final class Gateway: RequestAcceptor {
     let adminKey: Secret
     /// The configuration of the start: what a reload can't change stays as it says.
     let started: GatewayConfiguration
+    private let monitor = Mutex<MonitorWriter?>(nil)
     private let stage = Mutex(Life())
     let actions: GatewayActions?
     /// What the admin side is shown of the exchanges; nil without one.
@@ -80,7 +81,7 @@ package final class Gateway: RequestAcceptor {
             throw GatewayError("can't make a forwarder: \(error)")
         }
         self.environments = environments
-        feed = configuration.admin.map { _ in ExchangeFeed() }
+        feed = configuration.admin != nil || configuration.tracing.eventsFile != nil ? ExchangeFeed() : nil
         surroundings = Composition.Surroundings(
             log: log, workers: count, secrets: configuration.admin == nil ? [] : [adminKey], feed: feed)
         current = Mutex(try Composition(configuration, replacing: nil, in: surroundings))
@@ -121,6 +122,7 @@ package final class Gateway: RequestAcceptor {
         server.admission = composition.admission
         DispatchTimers.prepare()
         composition.joinSessions()
+        try watchEvents(composition.configuration.tracing.eventsFile)
         for worker in workers { worker.start() }
         if let settings = composition.configuration.admin {
             let side = try AdminSide(
@@ -168,6 +170,7 @@ package final class Gateway: RequestAcceptor {
     private func take(_ configuration: GatewayConfiguration) throws(GatewayError) {
         let old = current.withLock { $0 }
         let new = try Composition(configuration, replacing: old, in: surroundings)
+        try watchEvents(configuration.tracing.eventsFile)
         new.joinSessions()
         current.withLock { $0 = new }
         server.withLock { server in
@@ -177,6 +180,23 @@ package final class Gateway: RequestAcceptor {
         old.retire(except: new)
         new.watchSources()
         if let hosts = configuration.admin?.hosts { admin.withLock { $0 }?.replaceHosts(hosts) }
+    }
+
+    /// Opens the file of events, anew on a reload: it may have been moved away.
+    private func watchEvents(_ path: String?) throws(GatewayError) {
+        var new: MonitorWriter?
+        if let path {
+            if let feed {
+                new = try MonitorWriter(path: path, feed: feed, log: log)
+            } else {
+                log.warning("tracing.events can't begin on reload")
+            }
+        }
+        let old = monitor.withLock { monitor in
+            defer { monitor = new }
+            return monitor
+        }
+        old?.close()
     }
 
     /// Opens the audit file anew, for a file that was moved away.
@@ -220,6 +240,7 @@ package final class Gateway: RequestAcceptor {
         // A worker that is stuck must not hold up the end.
         for worker in workers { worker.waitUntilStopped(Self.closeTimeout) }
         current.withLock { $0 }.close()
+        monitor.withLock { $0 }?.close()
     }
 
     /// How long the workers may take to cut their connections before the audit is closed without them.

@@ -2,9 +2,13 @@
 // Domain: cold
 
 enum DemoGuide {
-    static func text(address: String, auditFile: String) -> String {
+    static func text(address: String, inspector: String, auditFile: String) -> String {
         """
-        The gateway listens on http://\(address); the demo API is behind it. Try, in another terminal:
+        The gateway listens on http://\(address); the demo API is behind it. What passes is shown, live, at
+
+          \(inspector)
+
+        Try, in another terminal:
 
           # The token is injected; the app sends none.
           curl http://\(address)/news/list

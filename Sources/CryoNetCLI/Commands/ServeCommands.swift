@@ -37,6 +37,7 @@ extension CommandLineInterface {
                 name: "--success", value: "FIELD=VALUE",
                 help: "judge JSON envelopes: success when the field equals the value; or a preset, as code0_msg_data"),
             listenOption, unsafeOption,
+            Option(name: "--admin", value: "ADDRESS", help: "open the admin side with the inspector page there, e.g. 127.0.0.1:8081"),
             Option(name: "--audit", value: "FILE", help: "write one JSON line per exchange"), readyOption,
         ],
         examples: ["cryonet proxy https://api.example.com --bearer env:TOKEN --success code=0"]
@@ -48,6 +49,7 @@ extension CommandLineInterface {
         quick.listen = arguments.value("--listen")
         quick.unsafeListen = arguments.has("--unsafe-listen")
         quick.auditFile = arguments.value("--audit")
+        quick.admin = arguments.value("--admin")
         guard let loaded = ConfigurationFile.report(quick.load(environment: environment)) else { return ExitStatus.failed }
         return Serving(loaded, readyFile: arguments.value("--ready-file"), reload: nil).run()
     }
@@ -76,7 +78,9 @@ extension CommandLineInterface {
             // The demo's tokens are literals on purpose; no warning helps here.
             guard let loaded = ConfigurationFile.report(read, showsWarnings: false) else { return ExitStatus.failed }
             let serving = Serving(loaded, readyFile: arguments.value("--ready-file"), reload: nil)
-            return serving.run { address in print(DemoGuide.text(address: address, auditFile: audit)) }
+            return serving.run { address, inspector in
+                print(DemoGuide.text(address: address, inspector: inspector ?? "", auditFile: audit))
+            }
         } catch {
             print(error: error.description)
             return ExitStatus.failed

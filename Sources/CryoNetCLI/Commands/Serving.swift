@@ -29,8 +29,8 @@ final class Serving: Sendable {
         self.reload = reload
     }
 
-    /// Serves until a signal ends it. `started` gets the address.
-    func run(_ started: (String) -> Void = { _ in }) -> Int32 {
+    /// Serves until a signal ends it. `started` gets the address, and where the inspector is.
+    func run(_ started: (String, String?) -> Void = { _, _ in }) -> Int32 {
         do {
             makeRoom()
             let gateway = try Gateway(loaded.withLock { $0.configuration }, log: log, actions: actions)
@@ -45,7 +45,7 @@ final class Serving: Sendable {
             let keyFiles = try announce(gateway.adminAccess)
             defer { for file in keyFiles { unlink(file) } }
             if let readyFile { try ReadyFile.write(readyFile, addresses, admin: gateway.adminAccess?.address) }
-            started(addresses.first ?? "")
+            started(addresses.first ?? "", gateway.adminAccess.flatMap(Self.inspector))
             fflush(nil)
             finished.wait()
             signals.stop()
@@ -121,17 +121,21 @@ final class Serving: Sendable {
             })
     }
 
+    /// The page's address with the key in its fragment, which no browser sends; nil where no browser comes.
+    private static func inspector(_ access: AdminAccess) -> String? {
+        if access.address.hasPrefix("unix:") { return nil }
+        return access.key.withBytes { "http://\(access.address)/#key=\(String(decoding: $0, as: UTF8.self))" }
+    }
+
     /// Tells where the admin side is and what its key is: people by the log, commands by files. The files that were written.
     private func announce(_ access: AdminAccess?) throws(GatewayError) -> [String] {
         guard let access else { return [] }
         log.info("admin side on \(access.address)")
         if !access.isKeyConfigured {
             access.key.withBytes { bytes in
-                let key = String(decoding: bytes, as: UTF8.self)
-                log.info("admin key \(key), for Authorization: Bearer KEY")
-                // A browser never sends the fragment: the page takes the key from it.
-                if !access.address.hasPrefix("unix:") { log.info("inspector http://\(access.address)/#key=\(key)") }
+                log.info("admin key \(String(decoding: bytes, as: UTF8.self)), for Authorization: Bearer KEY")
             }
+            if let address = Self.inspector(access) { log.info("inspector \(address)") }
         }
         return try AdminKeyFile.write(access, readyFile: readyFile, log: log)
     }

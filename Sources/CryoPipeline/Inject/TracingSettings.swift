@@ -13,6 +13,8 @@ package struct TracingSettings: Sendable, Equatable {
     package var traceparent = Traceparent.pass
     /// Tells the client in `Server-Timing` where the time went.
     package var tellsTiming = false
+    /// A file for what happens inside exchanges, `-` for standard output; nil: nobody writes it down.
+    package var eventsFile: String?
 
     package init() {}
 }
