@@ -62,8 +62,8 @@ package enum ExchangeEvent: Sendable {
     case deadline(DeadlineKind, isReplayable: Bool)
     /// A `backOff` that there is no room for.
     case retryDenied(RetryDenial)
-    /// The attempt was not made: the upstream's breaker is open.
-    case attemptRefused
+    /// The attempt was not made: the upstream's breaker is open, or the request can't be signed.
+    case attemptRefused(FailureReason)
     case clientGone
 }
 
@@ -162,7 +162,7 @@ package struct ExchangeMachine: Sendable {
         case .bodyEnded: return state == .streaming ? end(.sent, .finish) : .nothing
         case .deadline(let kind, let isReplayable): return miss(kind, isReplayable)
         case .retryDenied(let denial): return deny(denial)
-        case .attemptRefused: return refuseAttempt()
+        case .attemptRefused(let reason): return refuseAttempt(reason)
         case .clientGone: return end(.clientGone, .abandon)
         }
     }
@@ -404,12 +404,16 @@ package struct ExchangeMachine: Sendable {
         }
     }
 
-    private mutating func refuseAttempt() -> ExchangeAction {
+    private mutating func refuseAttempt(_ reason: FailureReason) -> ExchangeAction {
         guard state == .forwarding else { return .nothing }
         attempts -= 1
-        if attempts > 0 { outcomes.retry = .breakerOpen }
-        outcomes.forward = .breakerOpen
-        return conclude(.breakerOpen)
+        if reason == .breakerOpen {
+            if attempts > 0 { outcomes.retry = .breakerOpen }
+            outcomes.forward = .breakerOpen
+        } else {
+            outcomes.inject = .notSigned
+        }
+        return conclude(reason)
     }
 
     private mutating func miss(_ kind: DeadlineKind, _ isReplayable: Bool) -> ExchangeAction {
