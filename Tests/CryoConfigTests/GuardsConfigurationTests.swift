@@ -1,4 +1,4 @@
-// Owns the tests of what a configuration says about an upstream's breaker and a route's limits.
+// Owns the tests of what a configuration says about an upstream's breaker and signatures, and a route's limits.
 // Domain: cold
 
 import CryoConfig
@@ -70,5 +70,37 @@ import Testing
             }
             #expect("\(problems)".contains(wanted))
         }
+    }
+
+    @Test("requests are not signed unless a key is there; every key is read")
+    func sign() throws {
+        #expect(try read("http2: true").get().configuration.upstreams.first?.sign == nil)
+        let sign = try read(
+            "sign: { key: env:KEY, key_encoding: base64, key_id: k, label: l, components: [\"@path\", date], body: true, expires_s: 9, "
+                + "nonce: true, alg: true, tag: t }"
+        ).get().configuration.upstreams.first?.sign
+        #expect(sign?.keyEncoding == .base64 && sign?.keyID == "k" && sign?.label == "l" && sign?.components == ["@path", "date"])
+        #expect(sign?.coversBody == true && sign?.expiresSeconds == 9 && sign?.hasNonce == true && sign?.tellsAlgorithm == true)
+        #expect(sign?.tag == "t")
+        let standard = try read("sign: { key: env:KEY }").get().configuration.upstreams.first?.sign
+        #expect(standard?.components == ["@method", "@authority", "@path", "@query"] && standard?.coversBody == false)
+    }
+
+    @Test(
+        "a signature that could not hold, or says nothing, is a problem",
+        arguments: [
+            ("{ key_id: k }", "key"), ("{ key: env:KEY, components: [] }", "says nothing"),
+            ("{ key: env:KEY, components: [\"@status\"] }", "not one of"), ("{ key: env:KEY, components: [Date] }", "date"),
+            ("{ key: env:KEY, components: [host] }", "@authority"), ("{ key: env:KEY, components: [content-length] }", "sets this header"),
+            ("{ key: env:KEY, components: [signature] }", "can't cover"), ("{ key: env:KEY, label: Sig }", "label"),
+            ("{ key: env:KEY, key_id: \"\\u4f59\" }", "printable ASCII"), ("{ key: env:KEY, algorithm: rsa }", "hmac-sha256"),
+        ])
+    func badSignatures(_ text: String, _ wanted: String) { #expect(problems("sign: \(text)").contains(wanted)) }
+
+    @Test("a key in the file is warned about, and printed as stars")
+    func literalKey() throws {
+        let loaded = try read("sign: { key: super-secret-value, components: [content-digest] }").get()
+        #expect(loaded.warnings.count == 2)
+        #expect(!ConfigurationPrinter.text(of: loaded).contains("super-secret-value"))
     }
 }

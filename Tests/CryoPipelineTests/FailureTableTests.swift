@@ -52,6 +52,7 @@ struct FailureTableTests {
         (.concurrencyLimited, .http, 503, .route, "connection_limit_reached"), (.rateLimited, .http, 429, .route, "http_request_denied"),
         (.tokenMissing, .authenticationExpired, 401, .inject, nil), (.tokenUnavailable, .authenticationExpired, 502, .inject, nil),
         (.clientValueRejected, .http, 400, .inject, "http_request_denied"),
+        (.bodyNotSignable, .http, 413, .inject, "http_request_error"),
         (.breakerOpen, .http, 503, .forward, "destination_unavailable"),
         (.upstreamDNSFailed, .network, 502, .forward, "dns_error"), (.connectRefused, .network, 502, .forward, "connection_refused"),
         (.connectTimedOut, .network, 504, .forward, "connection_timeout"), (.tlsFailed, .network, 502, .forward, "tls_protocol_error"),

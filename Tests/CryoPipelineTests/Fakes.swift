@@ -337,7 +337,7 @@ final class Bench {
         trustedProxies: [String] = [], connect: ListenSettings.Connect = .off, tokens: (inout TokenSettings) -> Void = { _ in },
         upstream: (inout UpstreamSettings) -> Void = { _ in }, route: (inout RouteSettings) -> Void = { _ in },
         audit auditing: (inout AuditSettings) -> Void = { _ in }, others: [CredentialStore] = [], policies: [PolicyPlan] = [],
-        hooks: (any HookSink)? = nil, statistics: ExchangeStatistics? = nil
+        hooks: (any HookSink)? = nil, statistics: ExchangeStatistics? = nil, signer: RequestSigner? = nil
     ) {
         scheduler = FakeScheduler(clock: clock)
         refresher = ScriptedRefresher(canRefresh: canRefresh)
@@ -345,7 +345,7 @@ final class Bench {
         var settings = UpstreamSettings(
             name: "api", url: UpstreamURL(isTLS: true, host: "api.example.com", port: 443, basePath: basePath))
         upstream(&settings)
-        let upstreamPlan = UpstreamPlan(settings)
+        let upstreamPlan = UpstreamPlan(settings, signer: signer)
         var routeSettings = RouteSettings(name: "api", path: "/*", upstream: "api")
         route(&routeSettings)
         let routePlan = RoutePlan(routeSettings, upstream: upstreamPlan, credentials: credentials, policy: policy, statistics: statistics)

@@ -45,5 +45,6 @@ extension Catalogue {
         CatalogueKey("tls", .section(upstreamTLS), "how https is verified"),
         CatalogueKey("http2", .boolean, standard: "true", "HTTP/2 where the upstream offers it"),
         CatalogueKey("breaker", .section(breaker), "leaves an upstream alone that keeps failing; absent: none"),
+        CatalogueKey("sign", .section(sign), "signs every request by RFC 9421; absent: none is signed"),
     ])
 }

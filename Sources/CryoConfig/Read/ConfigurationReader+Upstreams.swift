@@ -20,8 +20,31 @@ extension ConfigurationReader {
         assign(timeouts?["idle_ms"], to: &settings.timeouts.idleMilliseconds)
         assign(timeouts?["total_ms"], to: &settings.timeouts.totalMilliseconds)
         assign(timeouts?["tunnel_idle_ms"], to: &settings.timeouts.tunnelIdleMilliseconds)
+        settings.sign = sign(node["sign"], at: "\(path).sign")
         settings.breaker = breaker(node["breaker"], at: "\(path).breaker")
         if !url.isTLS, !tls.pins.isEmpty { note(node["tls"], "\(path).tls: pins have no meaning without https") }
+        return settings
+    }
+
+    private mutating func sign(_ node: YAMLNode?, at path: String) -> SignSettings? {
+        guard let node, let key = secret(node["key"], at: "\(path).key") else { return nil }
+        var settings = SignSettings(key: key)
+        choose(node["algorithm"], &settings.algorithm)
+        choose(node["key_encoding"], &settings.keyEncoding)
+        settings.keyID = node["key_id"]?.text
+        settings.label = node["label"]?.text ?? settings.label
+        if let components = node["components"] { settings.components = texts(components) }
+        settings.coversBody = node["body"]?.boolean ?? settings.coversBody
+        assign(node["expires_s"], to: &settings.expiresSeconds)
+        settings.hasNonce = node["nonce"]?.boolean ?? settings.hasNonce
+        settings.tellsAlgorithm = node["alg"]?.boolean ?? settings.tellsAlgorithm
+        settings.tag = node["tag"]?.text
+        if let components = node["components"], settings.components.isEmpty, !settings.coversBody {
+            note(components, "\(path).components: a signature over nothing says nothing")
+        }
+        if settings.components.contains("content-digest"), !settings.coversBody {
+            warn(node["components"], "\(path).components: content-digest is the client's own word without body: true")
+        }
         return settings
     }
 

@@ -1,6 +1,7 @@
-// The breakers of upstreams and the loads of routes: what a reload does not change goes on as it was.
+// What stands before upstreams and routes: breakers, signers, limits. What a reload does not change goes on as it was.
 // Domain: cold (the log is written to from workers, once for each change)
 
+import CryoConfig
 import CryoPipeline
 
 struct KeptBreaker: Sendable {
@@ -8,8 +9,24 @@ struct KeptBreaker: Sendable {
     let origin: String
 }
 
+/// By the names of upstreams and routes.
+struct Guards: Sendable {
+    var breakers: [String: KeptBreaker]
+    var loads: [String: RouteLoad]
+    var signers: [String: RequestSigner]
+    /// Never to be told.
+    var signingKeys: [Secret]
+}
+
 extension Composition {
-    static func breakers(_ upstreams: [UpstreamSettings], replacing old: [String: KeptBreaker], log: Log) -> [String: KeptBreaker] {
+    static func guards(_ configuration: GatewayConfiguration, replacing old: Guards?, log: Log) throws(GatewayError) -> Guards {
+        let (signers, keys) = try signers(configuration.upstreams, log)
+        return Guards(
+            breakers: breakers(configuration.upstreams, replacing: old?.breakers ?? [:], log: log),
+            loads: loads(configuration.routes, replacing: old?.loads ?? [:]), signers: signers, signingKeys: keys)
+    }
+
+    private static func breakers(_ upstreams: [UpstreamSettings], replacing old: [String: KeptBreaker], log: Log) -> [String: KeptBreaker] {
         var breakers: [String: KeptBreaker] = [:]
         for upstream in upstreams {
             guard let settings = upstream.breaker else { continue }
@@ -24,7 +41,7 @@ extension Composition {
         return breakers
     }
 
-    static func loads(_ routes: [RouteSettings], replacing old: [String: RouteLoad]) -> [String: RouteLoad] {
+    private static func loads(_ routes: [RouteSettings], replacing old: [String: RouteLoad]) -> [String: RouteLoad] {
         Dictionary(
             routes.filter(\.limits.isOn).map { ($0.name, old[$0.name] ?? RouteLoad()) }, uniquingKeysWith: { first, _ in first })
     }

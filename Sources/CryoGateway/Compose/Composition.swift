@@ -19,9 +19,7 @@ final class Composition: Sendable {
     let statistics: ExchangeStatistics
     /// One for all compositions of a gateway, so that a token that lives on tells the newest hooks.
     let hooks: Hooks
-    private let breakers: [String: KeptBreaker]
-    /// By route; what a reload keeps goes on counting what it carries.
-    private let loads: [String: RouteLoad]
+    private let guards: Guards
     private let hookTable: [HookOwner: [HookQueue]]
 
     /// A token's store and the source behind it.
@@ -82,12 +80,10 @@ final class Composition: Sendable {
             replacing: old?.statistics)
         self.statistics = statistics
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
-        let breakers = Self.breakers(configuration.upstreams, replacing: old?.breakers ?? [:], log: log)
-        self.breakers = breakers
-        let loads = Self.loads(configuration.routes, replacing: old?.loads ?? [:])
-        self.loads = loads
+        let guards = try Self.guards(configuration, replacing: old?.guards, log: log)
+        self.guards = guards
         plan = try Self.plan(
-            configuration, breakers: breakers, loads: loads, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log),
+            configuration, guards: guards, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log),
             statistics: statistics, secrets: surroundings.secrets, hooks: hooks, feed: surroundings.feed)
     }
 
@@ -133,10 +129,12 @@ final class Composition: Sendable {
     }
 
     private static func plan(
-        _ configuration: GatewayConfiguration, breakers: [String: KeptBreaker], loads: [String: RouteLoad], tokens: [String: TokenPart],
-        audit: AuditWriter?, clientKey: Secret?, statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks, feed: ExchangeFeed?
+        _ configuration: GatewayConfiguration, guards: Guards, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?,
+        statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks, feed: ExchangeFeed?
     ) throws(GatewayError) -> PipelinePlan {
-        let upstreams = configuration.upstreams.map { UpstreamPlan($0, breaker: breakers[$0.name]?.breaker) }
+        let upstreams = configuration.upstreams.map {
+            UpstreamPlan($0, breaker: guards.breakers[$0.name]?.breaker, signer: guards.signers[$0.name])
+        }
         var policies: [String: PolicyPlan] = [:]
         for settings in configuration.policies {
             guard let policy = PolicyPlan(settings) else { throw GatewayError("policy \(settings.name): too many paths") }
@@ -151,7 +149,7 @@ final class Composition: Sendable {
                 RoutePlan(
                     settings, upstream: upstream, credentials: settings.token.flatMap { tokens[$0]?.store },
                     policy: settings.policy.flatMap { policies[$0] }, statistics: statistics,
-                    load: settings.limits.isOn ? loads[settings.name] : nil))
+                    load: settings.limits.isOn ? guards.loads[settings.name] : nil))
         }
         // The admin side shows the records also when no file keeps them.
         let shown = configuration.audit ?? configuration.admin.map { _ in AuditSettings(file: "") }
@@ -159,7 +157,8 @@ final class Composition: Sendable {
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
             audit: shown, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
             trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect, statistics: statistics,
-            otherSecrets: secrets, policies: Array(policies.values), hooks: hooks, feed: feed, tracing: configuration.tracing)
+            otherSecrets: secrets + guards.signingKeys, policies: Array(policies.values), hooks: hooks, feed: feed,
+            tracing: configuration.tracing)
     }
 
     /// Joins the tokens to their sessions; before this composition's first exchange.

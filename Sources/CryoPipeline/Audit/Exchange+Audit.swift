@@ -82,6 +82,7 @@ extension Exchange {
             if record.status > 0 { writer.field("status", Int64(record.status)) } else { writer.nullField("status") }
             writer.field("outcome", record.outcome)
             writer.field("token_version", Int64(record.tokenVersion))
+            if record.isSigned { writer.field("signed", true) }
             if let refusedBy = record.refusedBy { writer.field("token_refused_by", refusedBy) }
             writer.field("reused", record.timing.reusedConnection)
             writer.field("dns_us", Int64(record.timing.dns))

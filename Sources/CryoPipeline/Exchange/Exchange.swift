@@ -61,6 +61,10 @@ package final class Exchange: RequestConsumer {
     // forward
     var body: ReplayBuffer?
     var isBodyPaused = false
+    /// The attempt that was asked for begins when the whole body is here.
+    var isAwaitingSignedBody = false
+    var digestStream: DigestStream?
+    var bodyDigest: [UInt8]?
     var attempt: AttemptID?
     var isAttemptOpen = false
     var records: [AttemptRecord] = []
@@ -188,7 +192,8 @@ package final class Exchange: RequestConsumer {
         rules.resumesLimit = route.settings.streams.reconnect.limit
         machine = ExchangeMachine(rules: rules)
         if head.framing != .none {
-            let recordsBody = (rules.injectsToken && rules.canRefresh) || rules.retryLimit > 0
+            let coversBody = route.upstream.signer?.settings.coversBody ?? false
+            let recordsBody = (rules.injectsToken && rules.canRefresh) || rules.retryLimit > 0 || coversBody
             body = ReplayBuffer(records: recordsBody && isWorthRecording(head.framing), openSpill: environment.openSpill)
         }
         isUpgrade = asksForWebSocket(head)
@@ -211,8 +216,10 @@ package final class Exchange: RequestConsumer {
         } else if let audit = plan.audit, audit.bodies != .off {
             auditedRequestBody.take(bytes, bytesMax: audit.bodyBytesMax)
         }
+        digest(bytes)
         // Before the forwarder is woken: it may read at once, and let the client go on.
-        isBodyPaused = body.append(bytes) == .pause
+        isBodyPaused = body.append(bytes) == .pause && !isAwaitingSignedBody
+        checkSignedBody()
         wakeForwarder()
         return isBodyPaused ? .pause : .more
     }
@@ -221,6 +228,7 @@ package final class Exchange: RequestConsumer {
         guard !isOver, let body else { return }
         body.complete()
         if isTunnel { halfCloseTunnel() } else { startTotalDeadline() }
+        endSignedBody()
         wakeForwarder()
     }
 
@@ -401,6 +409,7 @@ struct AttemptRecord {
     var status: UInt16 = 0
     var outcome: StaticString = "responded"
     var tokenVersion: UInt64 = 0
+    var isSigned = false
     /// What told that the token is refused, where that made a difference: `status` or `business_code`.
     var refusedBy: StaticString?
     var timing = AttemptTiming()

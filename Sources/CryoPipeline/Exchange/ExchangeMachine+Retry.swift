@@ -39,11 +39,15 @@ extension ExchangeMachine {
         }
     }
 
-    mutating func refuseAttempt() -> ExchangeAction {
+    mutating func refuseAttempt(_ reason: FailureReason) -> ExchangeAction {
         guard state == .forwarding else { return .nothing }
         attempts -= 1
-        if attempts > 0 { outcomes.retry = .breakerOpen }
-        outcomes.forward = .breakerOpen
-        return conclude(.breakerOpen)
+        if reason == .breakerOpen {
+            if attempts > 0 { outcomes.retry = .breakerOpen }
+            outcomes.forward = .breakerOpen
+        } else {
+            outcomes.inject = .notSigned
+        }
+        return conclude(reason)
     }
 }

@@ -67,8 +67,8 @@ package enum ExchangeEvent: Sendable {
     /// The upstream of a stream whose head has gone out; nil: it is silent.
     case streamLost(ForwardError?, StreamStanding)
     case resumeAnswered(ResumeAnswer, StreamStanding)
-    /// The attempt was not made: the upstream's breaker is open.
-    case attemptRefused
+    /// The attempt was not made: the upstream's breaker is open, or the request can't be signed.
+    case attemptRefused(FailureReason)
     case clientGone
 }
 
@@ -177,7 +177,7 @@ package struct ExchangeMachine: Sendable {
         case .retryDenied(let denial): return deny(denial)
         case .streamLost(let error, let standing): return loseStream(error, standing)
         case .resumeAnswered(let answer, let standing): return takeResumeAnswer(answer, standing)
-        case .attemptRefused: return refuseAttempt()
+        case .attemptRefused(let reason): return refuseAttempt(reason)
         case .clientGone: return end(.clientGone, .abandon)
         }
     }

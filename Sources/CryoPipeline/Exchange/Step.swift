@@ -38,6 +38,8 @@ package enum InjectOutcome: String, Sendable, CaseIterable {
     /// Sent without a token, because the route's `auth` is optional.
     case unauthenticated
     case clientValueRejected = "client_value_rejected"
+    /// The upstream wants signed requests, and this one could not be signed.
+    case notSigned = "not_signed"
     case notApplicable = "not_applicable"
 }
 

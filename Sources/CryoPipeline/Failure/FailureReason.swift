@@ -23,6 +23,7 @@ package enum FailureReason: String, Sendable, CaseIterable {
     case tokenMissing = "token_missing"
     case tokenUnavailable = "token_unavailable"
     case clientValueRejected = "client_value_rejected"
+    case bodyNotSignable = "body_not_signable"
     case breakerOpen = "breaker_open"
     case upstreamDNSFailed = "upstream_dns_failed"
     case connectRefused = "connect_refused"
@@ -131,6 +132,9 @@ package enum FailureTable {
         row(
             .clientValueRejected, .http, 400, .inject, .client, false, "ClientError", 400, "http_request_denied", "Client value rejected",
             "请求自带的凭证不被接受", "The request carries a value of its own where the gateway puts its token."),
+        row(
+            .bodyNotSignable, .http, 413, .inject, .gateway, false, "ClientError", 413, "http_request_error", "Body not signable", "请求内容过大",
+            "The request body is too large to be signed."),
         row(
             .breakerOpen, .http, 503, .forward, .gateway, true, "ServerError", 503, "destination_unavailable", "Breaker open", "服务暂时不可用",
             "The upstream has failed too often; it is left alone for a while."),

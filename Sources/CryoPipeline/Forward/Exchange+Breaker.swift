@@ -13,7 +13,7 @@ extension Exchange {
             return true
         case .refused(let milliseconds):
             ownRetryAfterSeconds = (milliseconds + 999) / 1000
-            perform(machine.handle(.attemptRefused))
+            perform(machine.handle(.attemptRefused(.breakerOpen)))
             return false
         }
     }

@@ -10,18 +10,20 @@ extension Exchange {
         cancelAttempt()
         settleRest()
         if machine.isResuming { business = nil } else { resetResponse() }
+        if waitsForSignedBody() { return }
         guard passBreaker(of: upstream) else { return }
         _ = body?.rewind()
         if let route = match?.route { injectToken(on: route) }
         appendLastEventID()
+        guard let request = makeRequest(head, to: upstream) else { return }
         var record = AttemptRecord(startedAt: now)
+        record.isSigned = match?.route.upstream.signer != nil
         record.tokenVersion = machine.carriesToken ? credential?.version ?? 0 : 0
         records.append(record)
         if head.expectsContinue { context.sink.sendContinue() }
         underlyingDetail = nil
         tell(.requestAdapted)
         tell(.resumed)
-        let request = match.map { attemptRequest(head, $0) } ?? connectRequest(head, to: upstream)
         isForwarderWaitingForBody = false
         isAttemptOpen = true
         touchResponseDeadline()
@@ -29,9 +31,13 @@ extension Exchange {
         armDeadlines()
     }
 
-    private func attemptRequest(_ head: RequestHead, _ match: RouteMatch) -> AttemptRequest {
-        AttemptRequest(
-            upstream: match.route.upstream, method: Array(head.fields.bytes[head.method]), target: target(head, match),
+    /// nil: it could not be signed; the exchange has answered.
+    private func makeRequest(_ head: RequestHead, to upstream: UpstreamPlan) -> AttemptRequest? {
+        guard let match else { return connectRequest(head, to: upstream) }
+        let (method, target) = (Array(head.fields.bytes[head.method]), target(head, match))
+        guard sign(method, target) else { return nil }
+        return AttemptRequest(
+            upstream: match.route.upstream, method: method, target: target,
             fields: baseFields, framing: isHead ? .none : head.framing, isIdempotent: isIdempotent(head), isUpgrade: isUpgrade)
     }
 

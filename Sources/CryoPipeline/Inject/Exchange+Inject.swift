@@ -54,6 +54,7 @@ extension Exchange {
         fields.remove("cryonet-retry")
         fields.remove("cryonet-token")
         fields.remove("cryonet-policy")
+        removeClientSignature(&fields)
         let injection = machine.rules.injectsToken ? route.credentials?.injection : nil
         if let injection { removeClientValue(injection, from: &fields) }
         withClientAddress {

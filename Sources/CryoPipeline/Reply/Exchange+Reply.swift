@@ -88,6 +88,8 @@ extension Exchange {
         rewriteAddresses(&fields)
         if !isHead, response.status != 304 { fields.remove("content-length") }
         if isTunnel, isUpgrade { fields.append("Upgrade", "websocket") }
+        // A stream is what happens now (ledger SS8); an upstream that says otherwise knows better.
+        if !fields.contains("cache-control"), MediaType.of(fields) == .eventStream { fields.append("Cache-Control", "no-store") }
         if !fields.contains("x-request-id") { fields.append("X-Request-Id", requestID) }
         return fields
     }

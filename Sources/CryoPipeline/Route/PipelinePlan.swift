@@ -12,10 +12,13 @@ package final class UpstreamPlan: Sendable {
     let retryBudget = RetryBudget()
     /// nil: every attempt is made.
     package let breaker: Breaker?
+    /// nil: requests are not signed.
+    let signer: RequestSigner?
 
     /// `breaker`: one that lives on from an earlier configuration.
-    package init(_ settings: UpstreamSettings, breaker: Breaker? = nil) {
+    package init(_ settings: UpstreamSettings, breaker: Breaker? = nil, signer: RequestSigner? = nil) {
         self.settings = settings
+        self.signer = signer
         self.breaker = breaker ?? settings.breaker.map { Breaker($0) }
         authority = Array(settings.url.authority.utf8)
         basePath = Array(settings.url.basePath.utf8)
