@@ -77,7 +77,8 @@ let package = Package(
         .executableTarget(
             name: "CryoNetCLI",
             dependencies: [
-                "CryoGateway", "CryoAdmin", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoUpstream", "CryoRecord", "CryoJSON", "CryoIO",
+                "CryoGateway", "CryoAdmin", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoUpstream", "CryoRecord", "CryoHTTP",
+                "CryoJSON", "CryoIO",
                 "CryoSync",
                 "CCoding",
             ],

@@ -37,6 +37,13 @@ import Testing
         #expect(form(bytes, in: Array(digits.utf8)) == "hex")
     }
 
+    @Test("The mark of a value counts as the value")
+    func marks() throws {
+        let value = try #require(LeakedValue(Array("token-one".utf8), mark: Array("hmac:00112233445566778899aabbccddeeff".utf8)))
+        let line = Array("\"hmac:00112233445566778899aabbccddeeff\"".utf8)
+        #expect(value.forms.first { form in line.withUnsafeBytes { form.needle.first(in: $0) } != nil }?.name == "hmac")
+    }
+
     @Test("Another value is not found, and a short one is not looked for")
     func others() {
         #expect(form(Array("token-one".utf8), in: Array("token-two".utf8)) == nil)

@@ -43,7 +43,7 @@ func imports(of file: SourceFile) -> Set<String> {
         "CryoJSON": ["CSimdJSON"],
         "CryoCoding": ["CCoding"],
         "CryoPipeline": ["CryoHTTP", "CryoJSON", "CryoSync"],
-        "CryoRecord": ["CryoHTTP", "CryoJSON"],
+        "CryoRecord": ["CryoHTTP", "CryoJSON", "Glibc"],
         "CryoIO": ["CEpoll", "COpenSSL", "Dispatch", "Glibc", "CryoSync"],
         "CryoServer": ["CryoPipeline", "CryoHTTP", "CryoIO", "CEpoll", "Dispatch", "Glibc", "CryoSync"],
         "CryoUpstream": ["CryoPipeline", "CryoHTTP", "CryoIO", "CCurl", "CEpoll", "Dispatch", "Glibc", "CryoSync"],

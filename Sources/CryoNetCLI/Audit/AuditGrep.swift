@@ -25,20 +25,31 @@ enum AuditGrep {
         var found = 0
         var isWhole = true
         for file in input.files {
-            var number = 0
+            var before = 0
+            let isJSON = arguments.has("--json")
             isWhole =
-                AuditSearch.everyLine([file]) { line in
-                    number += 1
-                    let hits = value.forms.compactMap { form in form.needle.first(in: line).map { (form.name, $0) } }
-                    guard let hit = hits.first else { return true }
-                    found += 1
-                    report(hit.0, at: hit.1, line, file, number, arguments.has("--json"), output)
+                AuditSearch.everyBlock(file) { block in
+                    // One after another over a whole block is much faster than all of them over each line.
+                    let forms = value.forms.filter { $0.needle.first(in: block) != nil }
+                    let start = before
+                    _ = AuditSearch.everyLine(block) { line, number in
+                        before = start + number + 1
+                        guard let hit = hit(forms, line) else { return true }
+                        found += 1
+                        report(hit.form, at: hit.offset, line, file, before, isJSON, output)
+                        return true
+                    }
                     return output.failure == nil
                 } && isWhole
         }
         output.flush()
         if found == 0, isWhole { printToError("not found in \(input.files.joined(separator: ", "))") }
         return found > 0 && isWhole ? ExitStatus.done : ExitStatus.failed
+    }
+
+    private static func hit(_ forms: [LeakedValue.Form], _ line: UnsafeRawBufferPointer) -> (form: String, offset: Int)? {
+        for form in forms { if let offset = form.needle.first(in: line) { return (form.name, offset) } }
+        return nil
     }
 
     /// Where it is, never what stands around it.

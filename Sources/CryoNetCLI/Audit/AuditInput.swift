@@ -91,7 +91,6 @@ struct AuditInput {
 
     /// The only record with that id, or with an id that ends so; nil after it was told that there is none.
     func record(_ id: String) -> RecordView? {
-        let wanted = Array(id.utf8)
         var found: [RecordView] = []
         var isShort = false
         let filter: RecordFilter
@@ -102,12 +101,10 @@ struct AuditInput {
             }
             filter = try Self.filter(["id=*\(id) or request_id=\(id)"])
         } catch { return nil }
-        let needle = ByteNeedle(wanted)
+        let needle = ByteNeedle(Array(id.utf8))
         let search = AuditSearch(filter)
-        _ = AuditSearch.everyLine(files) { line in
-            guard needle.first(in: line) != nil, search.matcher.matches(padded: line), let record = RecordView(Array(line)) else {
-                return true
-            }
+        func take(_ line: UnsafeRawBufferPointer) -> Bool {
+            guard search.matcher.matches(padded: line), let record = RecordView(Array(line)) else { return true }
             if record.id == id {
                 found = [record]
                 isShort = false
@@ -117,6 +114,13 @@ struct AuditInput {
             isShort = found.count > 1
             return found.count < 4
         }
+        var goesOn = true
+        for file in files where goesOn {
+            _ = AuditSearch.everyBlock(file) { block in
+                if needle.first(in: block) != nil { goesOn = AuditSearch.everyLine(block) { line, _ in take(line) } }
+                return goesOn
+            }
+        }
         if isShort {
             print(error: "several records end so: \(found.map { PrintableText.text($0.id) }.joined(separator: ", "))")
             return nil
@@ -125,33 +129,5 @@ struct AuditInput {
             print(error: "there is no record \(PrintableText.text(id)) in \(files.joined(separator: ", ")); --all also reads rotated files")
         }
         return found.first
-    }
-}
-
-extension AuditSearch {
-    /// Every line of the files, also those that are no records.
-    static func everyLine(_ files: [String], _ take: (UnsafeRawBufferPointer) -> Bool) -> Bool {
-        var isWhole = true
-        for file in files {
-            do throws(SystemError) {
-                let blocks = try AuditBlocks(path: file)
-                while let block = blocks.next() {
-                    var start = 0
-                    while start < block.count {
-                        let end = lineEnd(block, from: start) ?? block.count
-                        if end > start, !take(UnsafeRawBufferPointer(rebasing: block[start..<end])) { return isWhole }
-                        start = end + 1
-                    }
-                }
-                if let failure = blocks.failure {
-                    print(error: "\(file): \(failure)")
-                    isWhole = false
-                }
-            } catch {
-                print(error: "\(error)")
-                isWhole = false
-            }
-        }
-        return isWhole
     }
 }

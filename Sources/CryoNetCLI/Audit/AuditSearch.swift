@@ -14,18 +14,13 @@ struct AuditSearch {
     /// its end, which was told.
     func run(_ files: [String], _ take: (UnsafeRawBufferPointer) -> Bool) -> Bool {
         var isWhole = true
-        for file in files {
-            do throws(SystemError) {
-                let blocks = try AuditBlocks(path: file)
-                while let block = blocks.next() { if !lines(of: block, take) { return isWhole } }
-                if let failure = blocks.failure {
-                    print(error: "\(file): \(failure)")
-                    isWhole = false
-                }
-            } catch {
-                print(error: "\(error)")
-                isWhole = false
-            }
+        var goesOn = true
+        for file in files where goesOn {
+            isWhole =
+                Self.everyBlock(file) { block in
+                    goesOn = lines(of: block, take)
+                    return goesOn
+                } && isWhole
         }
         return isWhole
     }
@@ -43,6 +38,35 @@ struct AuditSearch {
             let line = UnsafeRawBufferPointer(rebasing: block[start..<end])
             if !line.isEmpty, matcher.matches(padded: line), !take(line) { return false }
             start = end + 1
+        }
+        return true
+    }
+
+    /// The blocks of one file; false when it could not be read to its end, which was told.
+    static func everyBlock(_ file: String, _ take: (UnsafeRawBufferPointer) -> Bool) -> Bool {
+        do throws(SystemError) {
+            let blocks = try AuditBlocks(path: file)
+            while let block = blocks.next() { if !take(block) { return true } }
+            if let failure = blocks.failure {
+                print(error: "\(file): \(failure)")
+                return false
+            }
+            return true
+        } catch {
+            print(error: "\(error)")
+            return false
+        }
+    }
+
+    /// Every line of a block, also those that are no records, with what stands before it counted in lines.
+    static func everyLine(_ block: UnsafeRawBufferPointer, _ take: (UnsafeRawBufferPointer, Int) -> Bool) -> Bool {
+        var start = 0
+        var number = 0
+        while start < block.count {
+            let end = lineEnd(block, from: start) ?? block.count
+            if !take(UnsafeRawBufferPointer(rebasing: block[start..<end]), number) { return false }
+            start = end + 1
+            number += 1
         }
         return true
     }

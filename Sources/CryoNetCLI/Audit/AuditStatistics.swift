@@ -70,17 +70,19 @@ final class AuditStatistics {
     private(set) var refreshes: [String: UInt64] = [:]
     private(set) var retried: UInt64 = 0
     private(set) var first: String?
-    private(set) var last: String?
+    private var lastTime: [UInt8] = []
+    private var last: String? { first == nil ? nil : String(decoding: lastTime, as: UTF8.self) }
 
     private let scanner = JSONScanner()
     private let paths = JSONPathSet(
         [
             "time", "route", "status", "duration_us", "request_bytes", "response_bytes", "failure.reason", "steps.refresh", "attempts.1",
+            "id",
         ].compactMap { JSONPath(dotted: $0) })
 
-    /// `line` is padded, and a record.
+    /// `line` is padded. What is no record is not counted.
     func add(_ line: UnsafeRawBufferPointer) {
-        guard let paths, scanner.scan(line, paths: paths) == .scanned else { return }
+        guard let paths, scanner.scan(line, paths: paths) == .scanned, scanner.slice(at: 9).kind == .string else { return }
         let reader = JSONValueReader(line)
         func text(_ place: Int) -> String? {
             let slice = scanner.slice(at: place)
@@ -90,9 +92,11 @@ final class AuditStatistics {
             let slice = scanner.slice(at: place)
             return slice.kind == .number ? reader.integer(slice) ?? 0 : 0
         }
-        let time = text(0)
-        if first == nil { first = time }
-        last = time ?? last
+        if let time = reader.rawStringContent(scanner.slice(at: 0)) {
+            lastTime.removeAll(keepingCapacity: true)
+            lastTime.append(contentsOf: time)
+            if first == nil { first = text(0) }
+        }
         let reason = text(6)
         let route = name(text(1) ?? "(none)", in: routes)
         let sizes = (request: integer(4), response: integer(5))

@@ -6,7 +6,7 @@ enum CommandLineInterface {
 
     static let commands: [Command] = [
         runCommand, proxyCommand, demoCommand, checkCommand, configCommand, schemaCommand, healthCommand, waitCommand,
-        tokenCommand, sessionCommand, reloadCommand, drainCommand, auditCommand, curlCommand, replayCommand, drillCommand,
+        tokenCommand, sessionCommand, reloadCommand, drainCommand, explainCommand, auditCommand, curlCommand, replayCommand, drillCommand,
         versionCommand,
     ]
 

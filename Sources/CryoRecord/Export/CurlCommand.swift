@@ -116,27 +116,12 @@ package struct CurlCommand: Sendable, Equatable {
     private static func valueParts(_ text: String, variable: String) -> [RequestDestination.Part] {
         var parts: [RequestDestination.Part] = []
         var rest = text[...]
-        while let range = masked(rest) {
+        while let range = RecordedRequest.masked(rest) {
             parts.append(.text(String(rest[..<range.lowerBound])))
             parts.append(.secret(variable: variable, value: nil))
             rest = rest[range.upperBound...]
         }
         return parts + [.text(String(rest))]
-    }
-
-    /// The first place where a value was taken out: `***`, or `hmac-sha256:` and its digits.
-    private static func masked(_ text: Substring) -> Range<Substring.Index>? {
-        var index = text.startIndex
-        while index < text.endIndex {
-            let rest = text[index...]
-            if rest.hasPrefix(RecordView.mask) { return index..<text.index(index, offsetBy: RecordView.mask.count) }
-            if rest.hasPrefix("hmac-sha256:") {
-                let digits = rest.dropFirst(12).prefix { $0.isHexDigit }
-                return index..<digits.endIndex
-            }
-            index = text.index(after: index)
-        }
-        return nil
     }
 
     /// One word of the shell. Variables stand in double quotes.

@@ -72,7 +72,26 @@ package struct RecordedRequest: Sendable, Equatable {
     }
 
     package static func isMasked(_ text: String) -> Bool {
-        ByteNeedle(Array(RecordView.mask.utf8)).isIn(text) || ByteNeedle(Array("hmac-sha256:".utf8)).isIn(text)
+        masked(text[...]) != nil
+    }
+
+    /// The first place where a value was taken out.
+    static func masked(_ text: Substring) -> Range<Substring.Index>? {
+        let bytes = text.utf8
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            let rest = text[index...]
+            if rest.utf8.starts(with: RecordView.mask.utf8) { return index..<bytes.index(index, offsetBy: RecordView.mask.utf8.count) }
+            if rest.utf8.starts(with: RecordView.markPrefix.utf8) {
+                let start = bytes.index(index, offsetBy: RecordView.markPrefix.utf8.count)
+                let digits = text[start...].utf8.prefix(RecordView.markDigits)
+                if digits.count == RecordView.markDigits, digits.allSatisfy({ $0 &- 0x30 < 10 || $0 &- 0x61 < 6 }) {
+                    return index..<digits.endIndex
+                }
+            }
+            index = bytes.index(after: index)
+        }
+        return nil
     }
 
     private static func isToken(_ text: String) -> Bool { Array(text.utf8).withUnsafeBytes { CryoHTTP.isToken($0) } }
@@ -96,8 +115,4 @@ package struct RecordedRequest: Sendable, Equatable {
         }
         return nil
     }
-}
-
-extension ByteNeedle {
-    fileprivate func isIn(_ text: String) -> Bool { Array(text.utf8).withUnsafeBytes { first(in: $0) != nil } }
 }

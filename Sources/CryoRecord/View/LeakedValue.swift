@@ -14,8 +14,9 @@ package struct LeakedValue: Sendable {
 
     package let forms: [Form]
 
-    /// nil for a value that is too short to be looked for.
-    package init?(_ value: [UInt8]) {
+    /// nil for a value that is too short to be looked for. `mark` is what the audit writes in the value's place where it hides values
+    /// by a keyed digest.
+    package init?(_ value: [UInt8], mark: [UInt8]? = nil) {
         guard value.count >= Self.bytesMin else { return nil }
         var forms: [Form] = []
         func add(_ name: String, _ spelled: [UInt8], ignoresCase: Bool = false) {
@@ -45,6 +46,7 @@ package struct LeakedValue: Sendable {
             add("base64", plain)
             add("base64url", url)
         }
+        if let mark { add("hmac", mark) }
         add("hex", value.flatMap { Array(Self.hexadecimal($0).utf8) }, ignoresCase: true)
         self.forms = forms
     }

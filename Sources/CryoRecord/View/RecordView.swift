@@ -38,8 +38,10 @@ package struct RecordedFailure: Sendable, Equatable {
 }
 
 package struct RecordView: Sendable {
-    /// What stands in the place of a value that was taken out.
+    /// What stands in the place of a value that was taken out; or `hmac:` and the digits of a keyed digest.
     package static let mask = "***"
+    package static let markPrefix = "hmac:"
+    package static let markDigits = 32
 
     /// Without its line end.
     package let line: [UInt8]
