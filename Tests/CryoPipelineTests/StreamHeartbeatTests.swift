@@ -141,6 +141,18 @@ struct StreamHeartbeatTests {
         #expect(silent.reply == "\u{FEFF}data: a\n\n")
     }
 
+    @Test("the first is waited for from the head on, also where that had to wait for the first event")
+    func armed() {
+        for streams in [PolicySettings.Streams.pass, .firstEvent] {
+            let bench = Bench(
+                withToken: false, policy: envelope { $0.streams = streams }, route: { $0.streams.heartbeatMilliseconds = 100 })
+            bench.begin(requestHead())
+            bench.open()
+            bench.deliver("data: {\"code\":0}\n\n")
+            #expect(bench.scheduler.wakes.contains(bench.clock.nanoseconds + 100_000_000))
+        }
+    }
+
     @Test("where events are held until they are whole, the client is between two even while one arrives")
     func heldEvents() {
         let bench = bench(loss: .errorEvent)

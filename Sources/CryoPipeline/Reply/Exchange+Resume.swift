@@ -105,10 +105,8 @@ extension Exchange {
         switch head.status {
         case 204: return .over
         case 200:
-            let coding = head.fields.withValue(of: "content-encoding") { Array($0) } ?? []
-            let isPlain =
-                coding.isEmpty || coding.withUnsafeBytes { equalsIgnoringCase($0, lowercased: ("identity" as StaticString).rawBytes) }
-            return MediaType.of(head.fields) == .eventStream && isPlain && framing != .none ? .taken : .refused
+            let isEventStream = MediaType.of(head.fields) == .eventStream && framing != .none
+            return isEventStream && contentCoding(head.fields).isEmpty ? .taken : .refused
         case 408, 425, 429, 500..<600: return .busy
         default: return .refused
         }

@@ -11,10 +11,11 @@ extension Exchange {
         stream = StreamRelay(mediaType, coding: contentCoding(response.fields), care: streamCare(response))
         countStream(.opened)
         restartHeartbeat()
+        if deadlines.heartbeat < .max { armDeadlines() }
     }
 
     /// Empty for none, and for `identity`, which is none (RFC 9110 §12.5.3).
-    private func contentCoding(_ fields: FieldSection) -> [UInt8] {
+    func contentCoding(_ fields: FieldSection) -> [UInt8] {
         let identity: StaticString = "identity"
         return fields.withValue(of: "content-encoding") { coding in
             equalsIgnoringCase(coding, lowercased: identity.rawBytes) ? [] : Array(coding)
