@@ -53,7 +53,7 @@ let package = Package(
         module("CryoTokens", ["CHiredis", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "CryoSync"]),
         module("CryoHooks", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync", "CEpoll", "COpenSSL"]),
         module("CryoCoding", ["CCoding"]),
-        module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
+        module("CryoAudit", ["CCoding", "COpenSSL", "CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
         module("CryoAdmin", ["CryoPipeline", "CryoHTTP", "CryoJSON", "CryoIO", "CryoSync"]),
 
         // Configuration, composition, commands.
@@ -68,7 +68,7 @@ let package = Package(
             ]),
         .executableTarget(
             name: "CryoNetCLI",
-            dependencies: ["CryoGateway", "CryoAdmin", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoIO", "CryoSync"],
+            dependencies: ["CryoGateway", "CryoAdmin", "CryoAudit", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoIO", "CryoSync"],
             swiftSettings: strict),
 
         // The same pipeline for programs that want the policies in-process.

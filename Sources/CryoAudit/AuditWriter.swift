@@ -1,7 +1,7 @@
 // Takes finished audit lines from any worker and writes them in batches on one queue.
 // Domain: shared (append: one lock, one copy) | cold (everything on the queue)
 
-package import CryoIO
+import CryoIO
 package import CryoPipeline
 import CryoSync
 import Dispatch
@@ -15,7 +15,7 @@ package final class AuditWriter: AuditSink, Sendable {
     static let eagerBytes = 256 << 10
     static let delayMilliseconds = 20
     static let warningIntervalNanoseconds: UInt64 = 60_000_000_000
-    static let moveCheckNanoseconds: UInt64 = 1_000_000_000
+    static let tickMilliseconds = 1_000
 
     private struct Pending {
         var bytes: [UInt8] = []
@@ -30,7 +30,7 @@ package final class AuditWriter: AuditSink, Sendable {
 
     private let path: String
     private let warn: @Sendable (String) -> Void
-    private let monotonic: @Sendable () -> UInt64
+    private let system: AuditSystem
     private let queue: DispatchQueue
     private let pending = Mutex(Pending())
     private let output: Mutex<Output>
@@ -41,28 +41,27 @@ package final class AuditWriter: AuditSink, Sendable {
     /// Only touched on the queue; the lock is never contended and only there to prove it.
     private struct Output: ~Copyable {
         /// nil after `close`.
-        var file: AuditFile?
+        var sink: AuditOutput?
         /// The memory of the last batch, used again for the next.
         var spare: [UInt8] = []
         var unreported: UInt64 = 0
         var warnedAt: UInt64?
-        var checkedAt: UInt64 = 0
+        var isTicking = false
     }
 
     /// Creates the file with 0600 if there is none. `warn` is called on the writer's queue.
-    package convenience init(path: String, warn: @escaping @Sendable (String) -> Void) throws(SystemError) {
-        try self.init(path: path, warn: warn, system: AuditSystem(), monotonic: { Clock.monotonicNanoseconds() })
+    package convenience init(path: String, settings: AuditSinkSettings, warn: @escaping @Sendable (String) -> Void) throws(AuditError) {
+        try self.init(path: path, settings: settings, warn: warn, system: AuditSystem())
     }
 
     init(
-        path: String, warn: @escaping @Sendable (String) -> Void, system: AuditSystem, monotonic: @escaping @Sendable () -> UInt64
-    ) throws(SystemError) {
+        path: String, settings: AuditSinkSettings, warn: @escaping @Sendable (String) -> Void, system: AuditSystem
+    ) throws(AuditError) {
         self.path = path
+        self.system = system
         self.warn = warn
-        self.monotonic = monotonic
         queue = DispatchQueue(label: "cryonet.audit")
-        let file = try AuditFile(path: path, system: system)
-        output = Mutex(Output(file: file, checkedAt: monotonic()))
+        output = Mutex(Output(sink: try AuditOutput(path: path, settings: settings, system: system, warn: warn)))
     }
 
     /// Lines that are in the file.
@@ -107,10 +106,29 @@ package final class AuditWriter: AuditSink, Sendable {
             drain()
             var failure: SystemError?
             output.withLock { output in
-                do throws(SystemError) { try output.file?.reopen() } catch { failure = error }
+                do throws(SystemError) { try output.sink?.reopen() } catch { failure = error }
             }
             if let failure { warn("the audit file \(path) can't be opened anew, the old one is still written: \(failure)") }
         }
+    }
+
+    /// Goes on by other rules in the same file: the old ones end properly, what is waiting goes where they say. When the new ones can't
+    /// be followed, nothing is written any more, and the caller has to close.
+    package func replaceSettings(_ settings: AuditSinkSettings) throws(AuditError) {
+        var failure: AuditError?
+        queue.sync {
+            drain()
+            output.withLock { output in
+                output.sink?.end()
+                output.sink = nil
+                do throws(AuditError) {
+                    output.sink = try AuditOutput(path: path, settings: settings, system: system, warn: warn)
+                } catch {
+                    failure = error
+                }
+            }
+        }
+        if let failure { throw failure }
     }
 
     /// Writes what is waiting and closes the file. Lines appended later are dropped. May be called again.
@@ -119,7 +137,8 @@ package final class AuditWriter: AuditSink, Sendable {
             pending.withLock { $0.isClosed = true }
             drain()
             let unreported = output.withLock { output -> UInt64 in
-                output.file = nil
+                output.sink?.end()
+                output.sink = nil
                 let unreported = output.unreported
                 output.unreported = 0
                 return unreported
@@ -153,7 +172,7 @@ package final class AuditWriter: AuditSink, Sendable {
                 return (pending.lines, pending.overflow)
             }
             output.unreported += overflow
-            let failure = batch.isEmpty ? nil : write(batch, lines: lines, to: &output)
+            let failure = batch.isEmpty && overflow == 0 ? nil : write(batch, lines: lines, overflow: overflow, to: &output)
             batch.removeAll(keepingCapacity: true)
             swap(&batch, &output.spare)
             return warning(failure, &output)
@@ -161,28 +180,40 @@ package final class AuditWriter: AuditSink, Sendable {
         if let due { warn(due) }
     }
 
-    private func write(_ batch: [UInt8], lines: Int, to output: inout Output) -> SystemError? {
-        let now = monotonic()
-        var failure: SystemError?
-        if now &- output.checkedAt >= Self.moveCheckNanoseconds {
-            output.checkedAt = now
-            if let wasMoved = output.file?.wasMovedAway, wasMoved {
-                do throws(SystemError) { try output.file?.reopen() } catch { failure = error }
-            }
+    private func write(_ batch: [UInt8], lines: Int, overflow: UInt64, to output: inout Output) -> SystemError? {
+        guard let outcome = batch.withUnsafeBytes({ output.sink?.write($0, lines: lines, lost: overflow) }) else {
+            droppedCount.add(UInt64(lines), ordering: .relaxed)
+            return nil
         }
-        let result = batch.withUnsafeBytes { output.file?.write($0) } ?? AuditFile.Written()
-        let lost = UInt64(lines - result.lines)
-        writtenCount.add(UInt64(result.lines), ordering: .relaxed)
+        let lost = UInt64(lines - outcome.written)
+        writtenCount.add(UInt64(outcome.written), ordering: .relaxed)
         droppedCount.add(lost, ordering: .relaxed)
         output.unreported += lost
         isFailing.store(lost > 0, ordering: .relaxed)
-        return result.failure ?? failure
+        if !output.isTicking, output.sink?.awaitsTick ?? false {
+            output.isTicking = true
+            scheduleTick()
+        }
+        return outcome.failure
+    }
+
+    private func scheduleTick() {
+        queue.asyncAfter(deadline: .now() + .milliseconds(Self.tickMilliseconds)) { [weak self] in self?.tick() }
+    }
+
+    private func tick() {
+        let goesOn = output.withLock { output -> Bool in
+            output.sink?.tick()
+            output.isTicking = output.sink?.awaitsTick ?? false
+            return output.isTicking
+        }
+        if goesOn { scheduleTick() }
     }
 
     /// The text of a warning that is due. What is not said now is counted in the next.
     private func warning(_ failure: SystemError?, _ output: inout Output) -> String? {
-        guard output.file != nil, failure != nil || output.unreported > 0 else { return nil }
-        let now = monotonic()
+        guard output.sink != nil, failure != nil || output.unreported > 0 else { return nil }
+        let now = system.monotonic()
         if let last = output.warnedAt, now &- last < Self.warningIntervalNanoseconds { return nil }
         output.warnedAt = now
         let count = output.unreported

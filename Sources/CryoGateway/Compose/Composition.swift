@@ -96,14 +96,14 @@ final class Composition: Sendable {
 
     private static func audit(_ settings: AuditSettings?, replacing old: Composition?, log: Log) throws(GatewayError) -> AuditWriter? {
         guard let settings else { return nil }
-        if let writer = old?.audit, old?.configuration.audit?.file == settings.file {
-            writer.reopen()
-            return writer
-        }
         do {
-            return try AuditWriter(path: settings.file, warn: { log.warning($0) })
+            if let writer = old?.audit, let before = old?.configuration.audit, before.file == settings.file {
+                if before.sink == settings.sink { writer.reopen() } else { try writer.replaceSettings(settings.sink) }
+                return writer
+            }
+            return try AuditWriter(path: settings.file, settings: settings.sink, warn: { log.warning($0) })
         } catch {
-            throw GatewayError("can't open the audit file \(settings.file): \(error)")
+            throw GatewayError("\(error)")
         }
     }
 

@@ -6,7 +6,7 @@ enum CommandLineInterface {
 
     static let commands: [Command] = [
         runCommand, proxyCommand, demoCommand, checkCommand, configCommand, schemaCommand, healthCommand, waitCommand,
-        tokenCommand, sessionCommand, reloadCommand, drainCommand, drillCommand, versionCommand,
+        tokenCommand, sessionCommand, auditCommand, reloadCommand, drainCommand, drillCommand, versionCommand,
     ]
 
     /// `words` without the program's name. Returns the exit status.

@@ -7,6 +7,7 @@ package struct AuditSettings: Sendable, Equatable {
     package var bodies: Bodies = .failures
     package var bodyBytesMax: Int = 4096
     package var redaction = RedactionSettings()
+    package var sink = AuditSinkSettings()
 
     package init(file: String) { self.file = file }
 }

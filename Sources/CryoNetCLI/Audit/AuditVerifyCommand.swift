@@ -1,0 +1,65 @@
+// audit verify, audit key: whether audit files are what the gateway wrote, told offline.
+// Domain: cold
+
+import CryoAudit
+import CryoConfig
+
+/// Exit status 0: nothing is wrong. 1: something is. 2: it could not be found out.
+enum AuditVerifyCommand {
+    static let options = [
+        Option(name: "--public-key", value: "FILE", help: "verify: PEM of the key that must have signed the checkpoints"),
+        Option(name: "--head", value: "N:HASH", help: "verify: a head noted earlier, which the chain must have"),
+        Option(name: "--closed", value: nil, help: "verify: the last record must say that the file was closed"),
+        Option(name: "--all", value: nil, help: "verify: the rotated files beside each FILE as well"),
+        Option(name: "--json", value: nil, help: "verify: one JSON object"),
+    ]
+
+    static func verify(_ arguments: Arguments) throws(UsageError) -> Int32 {
+        var files = Array(arguments.operands.dropFirst())
+        if files.isEmpty { throw UsageError(message: "the file is missing") }
+        if arguments.has("--all") { files = files.flatMap { AuditVerifier.family(of: $0) } }
+        var demands = AuditVerifier.Demands()
+        demands.mustBeClosed = arguments.has("--closed")
+        if let text = arguments.value("--head") {
+            guard let head = ChainHead(text) else { throw UsageError(message: "--head needs N:HASH, with 64 hexadecimal digits") }
+            demands.head = head
+        }
+        do {
+            if let path = arguments.value("--public-key") { demands.key = try CheckpointVerifier(file: path) }
+            let result = try AuditVerifier.verify(files, demands)
+            if arguments.has("--json") { print(result.json) } else { report(result) }
+            return result.isGood ? ExitStatus.done : ExitStatus.failed
+        } catch {
+            print(error: "\(error)")
+            return ExitStatus.usage
+        }
+    }
+
+    static func showKey(_ arguments: Arguments) throws(UsageError) -> Int32 {
+        guard arguments.operands.count == 2 else { throw UsageError(message: "one key file is wanted") }
+        do {
+            print(try CheckpointKey.read(arguments.operands[1]).publicPEM, terminator: "")
+            return ExitStatus.done
+        } catch {
+            print(error: "\(error)")
+            return ExitStatus.usage
+        }
+    }
+
+    private static func report(_ result: AuditVerification) {
+        for finding in result.findings { print(printable(finding.text)) }
+        if result.furtherFindings > 0 { print("and \(result.furtherFindings) more") }
+        for note in result.notes { print("note: \(printable(note))") }
+        let count = UInt64(result.findings.count) + result.furtherFindings
+        let verdict = result.isGood ? "good" : "\(count) finding\(count == 1 ? "" : "s")"
+        print(
+            "\(verdict): \(result.records) records and \(result.controls) of the audit itself in \(result.files) "
+                + "file\(result.files == 1 ? "" : "s"), \(result.goodSignatures) signatures")
+        print("head \(result.head.sequence):\(result.head.hash.text)")
+    }
+
+    /// What an audit file holds can't reach the terminal as a command.
+    private static func printable(_ text: String) -> String {
+        String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 0x20 || (0x7F...0x9F).contains($0.value) ? "?" : $0 }))
+    }
+}
