@@ -9,7 +9,10 @@ struct AuditOutput: ~Copyable {
     /// How one batch went. Only records of exchanges are counted.
     struct Outcome {
         var written = 0
+        /// Not all of it is in the file, or not as surely as was asked for.
         var failure: SystemError?
+        /// The file could not be renamed or opened anew: nothing is lost by that.
+        var trouble: SystemError?
     }
 
     private static let checkNanoseconds: UInt64 = 1_000_000_000
@@ -45,15 +48,18 @@ struct AuditOutput: ~Copyable {
         rotation = AuditRotation(settings: settings.rotation)
         sweeper = AuditSweeper(names, settings.rotation, unixMicroseconds: system.unixMicroseconds, warn: warn)
         copy = AuditCopy(settings.copy, warn: warn)
-        let tail = settings.chain.isOn ? AuditTail(ofFile: path) : AuditTail()
         let (key, hasher) = try Self.chainParts(settings.chain)
         let opened = try Self.open(path, system, isChained: settings.chain.isOn)
+        // Not before it is locked: the process before may be writing its last record.
+        let tail = settings.chain.isOn ? AuditTail(ofFile: path) : AuditTail()
         let previous = opened.size == 0 && settings.chain.isOn ? Self.headBeforeFile(path, names) : tail.head
         self.key = key
         chain = hasher.map { AuditChain(after: previous ?? ChainHead(), hasher: $0) }
         let now = system.monotonic()
         (checkedAt, checkpointAt, syncedAt) = (now, now, now)
-        begunUnixSeconds = system.unixMicroseconds() / 1_000_000
+        let unixSeconds = system.unixMicroseconds() / 1_000_000
+        // A file that was begun yesterday is complete, though this process has just begun.
+        begunUnixSeconds = min(unixSeconds, opened.modifiedUnixSeconds ?? unixSeconds)
         file = opened
         if settings.rotation.isOn { sweeper.sweep() }
         // A disk that is full already says so with the first records.
@@ -90,26 +96,27 @@ struct AuditOutput: ~Copyable {
 
     // MARK: Batches
 
-    /// `batch` is so many lines, each with its end; `lost` exchanges before it have no record.
-    mutating func write(_ batch: UnsafeRawBufferPointer, lines: Int, lost: UInt64) -> Outcome {
+    /// `batch` is so many lines, each with its end; `lost` exchanges before it have no record. What is not written comes again if the caller
+    /// retains it.
+    mutating func write(_ batch: UnsafeRawBufferPointer, lines: Int, lost: UInt64, retains: Bool = false) -> Outcome {
         var outcome = Outcome()
         untold &+= lost
-        outcome.failure = look(batchBytes: batch.count, batchRecords: lines)
+        outcome.trouble = look(batchBytes: batch.count, batchRecords: lines)
         if isLow {
-            untold &+= UInt64(lines)
+            if !retains { untold &+= UInt64(lines) }
             outcome.failure = SystemError("min_free_bytes", code: ENOSPC)
-            copy?.take(batch)
+            if !retains { copy?.take(batch) }
             return outcome
         }
         let written = chain == nil ? file.write(batch) : writeSealed(batch)
         let tellsLoss = chain != nil && untold > 0
         outcome.written = max(0, min(lines, written.lines - (tellsLoss ? 1 : 0)))
-        outcome.failure = written.failure ?? outcome.failure
+        outcome.failure = written.failure
         if tellsLoss, written.lines > 0 { untold = 0 }
-        untold &+= UInt64(lines - outcome.written)
+        if !retains { untold &+= UInt64(lines - outcome.written) }
         records &+= UInt64(outcome.written)
         sinceCheckpoint &+= UInt64(outcome.written)
-        passOn(batch, written, records: outcome.written)
+        passOn(batch, written, records: outcome.written, retains: retains)
         if outcome.failure == nil { outcome.failure = finishBatch() }
         return outcome
     }
@@ -143,11 +150,11 @@ struct AuditOutput: ~Copyable {
     }
 
     /// The other sink gets what is in the file as it is there, and what is not as it came.
-    private func passOn(_ batch: UnsafeRawBufferPointer, _ written: AuditFile.Written, records: Int) {
+    private func passOn(_ batch: UnsafeRawBufferPointer, _ written: AuditFile.Written, records: Int, retains: Bool) {
         guard let copy else { return }
-        guard chain != nil else { return copy.take(batch) }
+        guard chain != nil else { return copy.take(UnsafeRawBufferPointer(rebasing: batch[..<(retains ? written.count : batch.count)])) }
         sealed.withUnsafeBytes { copy.take(UnsafeRawBufferPointer(rebasing: $0[..<written.count])) }
-        if written.count == sealed.count { return }
+        if written.count == sealed.count || retains { return }
         var rest = batch
         for _ in 0..<records {
             guard let end = rest.firstLineEnd else { return }

@@ -25,6 +25,7 @@ final class WallClock: Sendable {
         chained.settings.rotation.isCompressed = false
         let clock = clock
         chained.system.unixMicroseconds = { clock.now }
+        chained.system.modifiedUnixSeconds = { _ in nil }
     }
 
     private func box() throws -> AuditOutputBox {
@@ -80,6 +81,14 @@ final class WallClock: Sendable {
         clock.set(1_796_022_000 + 61_200)
         output?.write("{\"id\":\"8\"}\n")
         #expect(rotated.count == 3)
+        output?.end()
+        output = nil
+        // What an earlier process wrote the day before is complete as well.
+        let before = clock.now / 1_000_000 - 86_400
+        chained.system.modifiedUnixSeconds = { _ in before }
+        output = try box()
+        output?.write("{\"id\":\"9\"}\n")
+        #expect(rotated.count == 4)
         output?.end()
         #expect(try verifyAll().isGood)
     }

@@ -12,6 +12,7 @@ import subprocess
 import threading
 from urllib.parse import quote
 
+import record_schema
 from waiting import wait_until
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -30,8 +31,6 @@ OUTCOMES = {
     "reply": {"sent", "truncated", "client_gone"},
     "audit": {"written", "dropped", "refused"},
 }
-AUDIT_KEYS = {"time", "id", "client", "route", "method", "target", "status", "steps", "attempts", "request_bytes",
-              "response_bytes", "duration_us", "failure", "business_code", "upstream"}
 CRASH_SIGNS = ["Fatal error", "Sanitizer", "runtime error:", "Precondition failed", "Simultaneous accesses",
                "data race", "Illegal instruction", "Segmentation fault"]
 ENVELOPE = {
@@ -282,9 +281,8 @@ def records_of(text):
 
 def check_record(record):
     """The shape that every audit record has."""
-    missing = AUDIT_KEYS - set(record)
-    assert not missing, f"audit record without {sorted(missing)}: {record}"
-    assert re.match(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$", record["time"]), record["time"]
+    wrong = record_schema.problems(record)
+    assert not wrong, f"{wrong}: {record}"
     for step, outcome in record["steps"].items():
         assert step in OUTCOMES and outcome in OUTCOMES[step], f"{step}: {outcome}"
     assert record["steps"].get("audit") == "written", record["steps"]

@@ -96,6 +96,8 @@ struct AuditFile: ~Copyable {
         throw SystemError("fdatasync")
     }
 
+    var modifiedUnixSeconds: Int64? { system.modifiedUnixSeconds(descriptor) }
+
     var freeBytes: UInt64? { isRegular ? system.freeBytes(descriptor) : nil }
 
     /// Two writers would break each other's chain. False when another process, or another part of this one, has the file.

@@ -14,6 +14,13 @@ struct AuditSystem: Sendable {
         guard fstatvfs(descriptor, &status) == 0 else { return nil }
         return UInt64(status.f_bavail) &* UInt64(status.f_frsize)
     }
+    /// When the file was last written to; nil when it can't be told.
+    var modifiedUnixSeconds: @Sendable (Int32) -> Int64? = { descriptor in
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_size > 0 else { return nil }
+        // Its first member. Which module owns the names of `timespec` depends on the order in which modules are loaded.
+        return withUnsafeBytes(of: status.st_mtim) { Int64($0.loadUnaligned(as: time_t.self)) }
+    }
     var monotonic: @Sendable () -> UInt64 = { Clock.monotonicNanoseconds() }
     var unixMicroseconds: @Sendable () -> Int64 = { Clock.unixMicroseconds() }
 }

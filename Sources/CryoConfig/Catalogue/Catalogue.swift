@@ -16,6 +16,7 @@ package enum Catalogue {
         CatalogueKey(
             "routes", .list(.section(route)), required: true, "which request goes where; the longest path that matches wins"),
         CatalogueKey("audit", .section(audit), "one JSON line for each exchange; absent: none is written"),
+        CatalogueKey("secrets", .section(secrets), "the gateway's own secrets in what goes to clients"),
     ])
 
     /// Every key with its dotted path; `*` stands for a user's name, `[]` for an element.

@@ -4,9 +4,10 @@
 import CryoPipeline
 
 extension ConfigurationReader {
-    func audit(_ node: YAMLNode) -> AuditSettings? {
+    mutating func audit(_ node: YAMLNode) -> AuditSettings? {
         guard let file = node["file"]?.text else { return nil }
         var settings = AuditSettings(file: file)
+        choose(node["level"], &settings.level)
         choose(node["bodies"], &settings.bodies)
         assign(node["max_body_bytes"], to: &settings.bodyBytesMax)
         let redact = node["redact"]
@@ -16,6 +17,13 @@ extension ConfigurationReader {
         add("headers", to: &settings.redaction.headers)
         add("json", to: &settings.redaction.json)
         add("query", to: &settings.redaction.query)
+        add("form", to: &settings.redaction.form)
+        add("cookies", to: &settings.redaction.cookies)
+        choose(redact?["mode"], &settings.redaction.mode)
+        settings.redaction.keyFile = redact?["hmac_key"]?.text
+        if settings.redaction.mode == .hmac, settings.redaction.keyFile == nil {
+            note(redact?["mode"], "audit.redact.mode: hmac needs audit.redact.hmac_key")
+        }
         settings.sink = auditSink(node)
         return settings
     }
@@ -26,6 +34,8 @@ extension ConfigurationReader {
         settings.chain.keyFile = node["signing_key"]?.text
         assign(node["checkpoint_records"], to: &settings.chain.checkpointRecords)
         assign(node["checkpoint_s"], to: &settings.chain.checkpointSeconds)
+        choose(node["on_full"], &settings.onFull)
+        assign(node["patience_ms"], to: &settings.blockMilliseconds)
         choose(node["sync"], &settings.sync)
         assign(node["min_free_bytes"], to: &settings.freeBytesMin)
         choose(node["also"], &settings.copy)

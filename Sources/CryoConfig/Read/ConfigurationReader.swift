@@ -88,6 +88,7 @@ struct ConfigurationReader {
             configuration.listen.hosts.append(host)
         }
         configuration.audit = root["audit"].flatMap { audit($0) }
+        configuration.reportsEchoes = root["secrets"]?["echo"]?.text == "report"
         return configuration
     }
 

@@ -21,6 +21,8 @@ package struct GatewayConfiguration: Sendable {
     package var routes: [RouteSettings] = []
     /// nil: no audit is written.
     package var audit: AuditSettings?
+    /// Whether answers are searched for the gateway's secrets.
+    package var reportsEchoes = false
 
     package init(listen: ListenSettings) { self.listen = listen }
 }

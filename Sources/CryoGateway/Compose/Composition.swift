@@ -19,6 +19,8 @@ final class Composition: Sendable {
     let statistics: ExchangeStatistics
     /// One for all compositions of a gateway, so that a token that lives on tells the newest hooks.
     let hooks: Hooks
+    /// nil: nobody looks for secrets in answers.
+    let echoes: EchoReports?
     private let hookTable: [HookOwner: [HookQueue]]
 
     /// A token's store and the source behind it.
@@ -74,9 +76,10 @@ final class Composition: Sendable {
             replacing: old?.statistics)
         self.statistics = statistics
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
+        echoes = configuration.reportsEchoes ? old?.echoes ?? EchoReports(warn: { log.warning($0) }) : nil
         plan = try Self.plan(
             configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log), statistics: statistics,
-            secrets: surroundings.secrets, hooks: hooks)
+            secrets: surroundings.secrets, hooks: hooks, echoes: echoes)
     }
 
     var sessions: [String: SessionKeeper] {
@@ -95,7 +98,7 @@ final class Composition: Sendable {
     }
 
     private static func audit(_ settings: AuditSettings?, replacing old: Composition?, log: Log) throws(GatewayError) -> AuditWriter? {
-        guard let settings else { return nil }
+        guard let settings, settings.level != .off else { return nil }
         do {
             if let writer = old?.audit, let before = old?.configuration.audit, before.file == settings.file {
                 if before.sink == settings.sink { writer.reopen() } else { try writer.replaceSettings(settings.sink) }
@@ -104,6 +107,18 @@ final class Composition: Sendable {
             return try AuditWriter(path: settings.file, settings: settings.sink, warn: { log.warning($0) })
         } catch {
             throw GatewayError("\(error)")
+        }
+    }
+
+    private static func redactionMark(
+        _ settings: RedactionSettings?
+    ) throws(GatewayError) -> (@Sendable (UnsafeRawBufferPointer) -> [UInt8])? {
+        guard let settings, settings.mode == .hmac, let path = settings.keyFile else { return nil }
+        do throws(SystemError) {
+            let key = try RedactionKey(path, makes: true)
+            return { key.mark(of: $0) }
+        } catch {
+            throw GatewayError("audit.redact.hmac_key \(path): \(error)")
         }
     }
 
@@ -122,7 +137,7 @@ final class Composition: Sendable {
 
     private static func plan(
         _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?,
-        statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks
+        statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks, echoes: EchoReports?
     ) throws(GatewayError) -> PipelinePlan {
         let upstreams = configuration.upstreams.map { UpstreamPlan($0) }
         var policies: [String: PolicyPlan] = [:]
@@ -144,7 +159,8 @@ final class Composition: Sendable {
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
             audit: configuration.audit, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
             trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect, statistics: statistics,
-            otherSecrets: secrets, policies: Array(policies.values), hooks: hooks)
+            otherSecrets: secrets, policies: Array(policies.values), hooks: hooks,
+            redactionMark: try redactionMark(configuration.audit?.redaction), echoes: echoes)
     }
 
     /// Joins the tokens to their sessions; before this composition's first exchange.

@@ -3,6 +3,7 @@
 
 import CryoAudit
 import CryoConfig
+import Glibc
 
 /// Exit status 0: nothing is wrong. 1: something is. 2: it could not be found out.
 enum AuditVerifyCommand {
@@ -45,6 +46,35 @@ enum AuditVerifyCommand {
             return ExitStatus.usage
         }
     }
+
+    /// The value comes by standard input: on a command line others could see it. Line ends at its end are not part of it.
+    static func mark(_ arguments: Arguments) throws(UsageError) -> Int32 {
+        guard arguments.operands.count == 2 else { throw UsageError(message: "one key file is wanted") }
+        do {
+            let key = try RedactionKey(arguments.operands[1], makes: false)
+            var value = [UInt8](repeating: 0, count: valueBytesMax + 1)
+            var count = 0
+            while count < value.count {
+                let start = count
+                let more = value.withUnsafeMutableBytes { read(0, $0.baseAddress.map { $0 + start }, $0.count - start) }
+                if more < 0, errno == EINTR { continue }
+                guard more > 0 else { break }
+                count += more
+            }
+            guard count <= valueBytesMax else { throw UsageError(message: "the value is longer than \(valueBytesMax) bytes") }
+            var kept = value[..<count]
+            while kept.last == 0x0A || kept.last == 0x0D { kept.removeLast() }
+            print(kept.withUnsafeBytes { String(decoding: key.mark(of: $0), as: UTF8.self) })
+            return ExitStatus.done
+        } catch let error as UsageError {
+            throw error
+        } catch {
+            print(error: "\(arguments.operands[1]): \(error)")
+            return ExitStatus.usage
+        }
+    }
+
+    private static let valueBytesMax = 65_536
 
     private static func report(_ result: AuditVerification) {
         for finding in result.findings { print(printable(finding.text)) }

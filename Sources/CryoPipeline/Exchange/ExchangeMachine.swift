@@ -53,7 +53,7 @@ package enum JudgeResult: Sendable, Equatable {
     case rejected(refusesToken: Bool, isRetryCode: Bool = false)
 }
 
-package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff, lookAhead }
+package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff, lookAhead, audit }
 
 package enum RetryDenial: Sendable { case budgetSpent, noTimeLeft }
 

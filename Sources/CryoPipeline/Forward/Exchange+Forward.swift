@@ -87,7 +87,8 @@ extension Exchange {
         let read = body.read(into: buffer)
         switch read {
         case .wait: isForwarderWaitingForBody = true
-        case .bytes:
+        case .bytes(let count):
+            if !records.isEmpty { records[records.count - 1].requestBytes &+= UInt64(count) }
             if !isTunnel { touchResponseDeadline() }
             if isBodyPaused, body.waitingBytes < ReplayBuffer.waitingBytesLow {
                 isBodyPaused = false
@@ -126,8 +127,11 @@ extension Exchange {
     package func attemptReceivedBody(_ id: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Flow {
         guard id == attempt, !isOver else { return .more }
         touchIdle()
+        if !records.isEmpty { records[records.count - 1].responseBytes &+= UInt64(bytes.count) }
         if isHolding { return hold(bytes) }
-        if !isTunnel, let audit = plan.audit, audit.bodies == .all { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+        if !isTunnel, let audit = plan.audit, audit.keepsBodies, audit.bodies == .all {
+            auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
+        }
         bytesSent += UInt64(bytes.count)
         let flow = context.sink.sendBody(bytes)
         if flow == .pause { deadlines.idle = .max }

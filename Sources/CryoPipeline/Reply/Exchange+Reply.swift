@@ -29,7 +29,9 @@ extension Exchange {
         if !held.bytes.isEmpty {
             bytesSent += UInt64(held.bytes.count)
             _ = held.bytes.withUnsafeBytes { bytes in
-                if let audit = plan.audit, audit.bodies != .off { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+                if let audit = plan.audit, audit.keepsBodies {
+                    auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
+                }
                 return context.sink.sendBody(bytes)
             }
         }
@@ -112,6 +114,7 @@ extension Exchange {
         case .clientKeyMissing: outcomes.route = .clientKeyMissing
         case .loopDetected: outcomes.route = .loopDetected
         case .overrideUnknown: outcomes.route = .overrideUnknown
+        case .auditUnavailable: outcomes.route = .matched
         default: outcomes.read = .malformed
         }
         outcomes.reply = reason == .clientGone ? .clientGone : .sent
@@ -248,6 +251,7 @@ extension Exchange {
     // MARK: The end
 
     func finishReply() {
+        if let withheld { return finish(withheld) }
         let sink = context.sink
         conclude()
         sink.finish()
@@ -262,11 +266,16 @@ extension Exchange {
     /// Writes the audit record and lets go of everything. The last thing an exchange does.
     func conclude() {
         guard !isOver else { return }
+        endWork()
+        tally(writeAudit())
+        environment.counters.end()
+    }
+
+    func endWork() {
+        if let echo, echo.hasFound { plan.echoes?.note(route: match?.route.settings.name ?? "-", nanoseconds: now) }
         withdrawTicket()
         cancelAttempt()
         isOver = true
         giveBackRetryBudget()
-        tally(writeAudit())
-        environment.counters.end()
     }
 }

@@ -95,6 +95,8 @@ package final class PipelinePlan: Sendable {
     package let redactor: Redactor
     package let audit: AuditSettings?
     package let auditSink: (any AuditSink)?
+    /// nil: nobody looks for secrets in answers.
+    let echoes: EchoReports?
     let hosts: [[UInt8]]
     /// What every client must show; nil: nothing.
     let clientKey: Secret?
@@ -108,7 +110,8 @@ package final class PipelinePlan: Sendable {
         routes: [RoutePlan], upstreams: [UpstreamPlan], credentials: [CredentialStore], hosts: [String], audit: AuditSettings?,
         auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
         trustedProxies: [AddressBlock] = [], connect: ListenSettings.Connect = .off, statistics: ExchangeStatistics? = nil,
-        otherSecrets: [Secret] = [], policies: [PolicyPlan] = [], hooks: (any HookSink)? = nil
+        otherSecrets: [Secret] = [], policies: [PolicyPlan] = [], hooks: (any HookSink)? = nil,
+        redactionMark: (@Sendable (UnsafeRawBufferPointer) -> [UInt8])? = nil, echoes: EchoReports? = nil
     ) {
         unroutedStatistics = statistics?.unrouted
         // The most specific first: a named host before any host, a longer path before a shorter one, then as written.
@@ -126,12 +129,14 @@ package final class PipelinePlan: Sendable {
         self.hosts = hosts.map { Array($0.lowercased().utf8) }
         self.audit = audit
         self.auditSink = auditSink
+        self.echoes = echoes
         self.clientKey = clientKey
         self.trustedProxies = trustedProxies
         self.connect = connect
         bodyBytesMax = limits.bodyBytesMax
         redactor = Redactor(
-            audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: otherSecrets + (clientKey.map { [$0] } ?? []))
+            audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: otherSecrets + (clientKey.map { [$0] } ?? []),
+            markOf: redactionMark)
     }
 
     private static func origins(of store: CredentialStore, routes: [RoutePlan], upstreams: [UpstreamPlan]) -> Set<String>? {
