@@ -132,6 +132,10 @@ final class WallClock: Sendable {
         #expect(chained.directory.mode("audit-2026-11-30T07-00-04.000.jsonl.gz") == 0o600)
         let result = try verifyAll()
         #expect(result.isGood && result.records == 4)
+        // An end between the compression and the removal of what was compressed.
+        chained.directory.write("audit-2026-11-30T07-00-04.000.jsonl", "the same, uncompressed")
+        #expect(try verifyAll().isGood)
+        unlink(chained.directory.file("audit-2026-11-30T07-00-04.000.jsonl"))
         // The head is found in a compressed file when the live one is gone.
         unlink(chained.path)
         let again = try box()

@@ -73,6 +73,12 @@ struct AuditNames: Sendable {
         }
     }
 
+    /// Those that are not there compressed as well: an end may come before the other one is removed.
+    var unique: [String] {
+        let all = rotated
+        return all.filter { !all.contains($0 + ".gz") }
+    }
+
     /// What a compression that was cut off left behind.
     var leftovers: [String] { names { $0.hasPrefix("\(stem)-") && $0.hasSuffix("\(suffix).gz.new") } }
 

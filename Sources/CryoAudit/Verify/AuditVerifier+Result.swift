@@ -160,6 +160,6 @@ extension AuditVerifier {
     /// The rotated files beside one, and itself.
     package static func family(of path: String) -> [String] {
         let names = AuditNames(path)
-        return names.rotated.map(names.path(of:)) + [path]
+        return names.unique.map(names.path(of:)) + [path]
     }
 }
