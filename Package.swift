@@ -61,7 +61,7 @@ let package = Package(
         module("CryoTokens", ["CHiredis", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "CryoSync"]),
         module("CryoHooks", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync", "CEpoll", "COpenSSL"]),
         module("CryoCoding", ["CCoding"]),
-        module("CryoAudit", ["CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
+        module("CryoAudit", ["CCoding", "COpenSSL", "CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
         module("CryoAdmin", ["CInspector", "CryoPipeline", "CryoHTTP", "CryoJSON", "CryoRecord", "CryoIO", "CryoSync"]),
 
         // Configuration, composition, commands.
@@ -77,7 +77,7 @@ let package = Package(
         .executableTarget(
             name: "CryoNetCLI",
             dependencies: [
-                "CryoGateway", "CryoAdmin", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoUpstream", "CryoRecord", "CryoHTTP",
+                "CryoGateway", "CryoAdmin", "CryoAudit", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoUpstream", "CryoRecord", "CryoHTTP",
                 "CryoJSON", "CryoIO",
                 "CryoSync",
                 "CCoding",

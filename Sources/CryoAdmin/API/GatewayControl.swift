@@ -73,6 +73,8 @@ package struct GatewaySnapshot: Sendable {
     package var openAdminConnections = 0
     package var failedHandshakes = 0
     package var hooks: [AdminHook] = []
+    /// Answers that carried a secret of the gateway; nil: nobody looks.
+    package var echoedSecrets: UInt64?
     /// nil: no audit is written.
     package var audit: AuditState?
     package var isDraining = false

@@ -202,6 +202,10 @@ enum GatewayMetrics {
     }
 
     private static func appendAudit(_ snapshot: GatewaySnapshot, _ text: inout MetricsText) {
+        if let echoed = snapshot.echoedSecrets {
+            text.family("cryonet_secrets_echoed_total", .counter, "Answers that carried one of the gateway's secrets to a client.")
+            text.sample("cryonet_secrets_echoed_total", [], echoed)
+        }
         guard let audit = snapshot.audit else { return }
         text.family("cryonet_audit_records_total", .counter, "Audit records that are in the file, and those that never will be.")
         text.sample("cryonet_audit_records_total", [("outcome", "written")], audit.written)

@@ -20,6 +20,8 @@ final class Composition: Sendable {
     /// One for all compositions of a gateway, so that a token that lives on tells the newest hooks.
     let hooks: Hooks
     private let guards: Guards
+    /// nil: nobody looks for secrets in answers.
+    let echoes: EchoReports?
     private let hookTable: [HookOwner: [HookQueue]]
 
     /// A token's store and the source behind it.
@@ -82,9 +84,11 @@ final class Composition: Sendable {
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
         let guards = try Self.guards(configuration, replacing: old?.guards, log: log)
         self.guards = guards
+        echoes = configuration.reportsEchoes ? old?.echoes ?? EchoReports(warn: { log.warning($0) }) : nil
         plan = try Self.plan(
             configuration, guards: guards, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log),
-            statistics: statistics, secrets: surroundings.secrets, hooks: hooks, feed: surroundings.feed)
+            statistics: statistics, secrets: surroundings.secrets, hooks: hooks, feed: surroundings.feed,
+            echoes: echoes)
     }
 
     var sessions: [String: SessionKeeper] {
@@ -103,15 +107,27 @@ final class Composition: Sendable {
     }
 
     private static func audit(_ settings: AuditSettings?, replacing old: Composition?, log: Log) throws(GatewayError) -> AuditWriter? {
-        guard let settings else { return nil }
-        if let writer = old?.audit, old?.configuration.audit?.file == settings.file {
-            writer.reopen()
-            return writer
-        }
+        guard let settings, settings.level != .off else { return nil }
         do {
-            return try AuditWriter(path: settings.file, warn: { log.warning($0) })
+            if let writer = old?.audit, let before = old?.configuration.audit, before.file == settings.file {
+                if before.sink == settings.sink { writer.reopen() } else { try writer.replaceSettings(settings.sink) }
+                return writer
+            }
+            return try AuditWriter(path: settings.file, settings: settings.sink, warn: { log.warning($0) })
         } catch {
-            throw GatewayError("can't open the audit file \(settings.file): \(error)")
+            throw GatewayError("\(error)")
+        }
+    }
+
+    private static func redactionMark(
+        _ settings: RedactionSettings?
+    ) throws(GatewayError) -> (@Sendable (UnsafeRawBufferPointer) -> [UInt8])? {
+        guard let settings, settings.mode == .hmac, let path = settings.keyFile else { return nil }
+        do throws(SystemError) {
+            let key = try RedactionKey(path, makes: true)
+            return { key.mark(of: $0) }
+        } catch {
+            throw GatewayError("audit.redact.hmac_key \(path): \(error)")
         }
     }
 
@@ -130,7 +146,8 @@ final class Composition: Sendable {
 
     private static func plan(
         _ configuration: GatewayConfiguration, guards: Guards, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?,
-        statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks, feed: ExchangeFeed?
+        statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks, feed: ExchangeFeed?,
+        echoes: EchoReports?
     ) throws(GatewayError) -> PipelinePlan {
         let upstreams = configuration.upstreams.map {
             UpstreamPlan($0, breaker: guards.breakers[$0.name]?.breaker, signer: guards.signers[$0.name])
@@ -158,7 +175,7 @@ final class Composition: Sendable {
             audit: shown, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
             trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect, statistics: statistics,
             otherSecrets: secrets + guards.signingKeys, policies: Array(policies.values), hooks: hooks, feed: feed,
-            tracing: configuration.tracing)
+            tracing: configuration.tracing, redactionMark: try redactionMark(configuration.audit?.redaction), echoes: echoes)
     }
 
     /// Joins the tokens to their sessions; before this composition's first exchange.

@@ -100,6 +100,7 @@ extension Gateway: GatewayControl {
             snapshot.failedHandshakes = statistics.failedHandshakes
         }
         snapshot.openAdminConnections = openAdminConnections
+        snapshot.echoedSecrets = composition.echoes?.count
         snapshot.audit = composition.audit.map { .init(written: $0.written, dropped: $0.dropped, isWritable: $0.isWritable) }
         let life = life
         snapshot.isDraining = life.isDraining

@@ -75,7 +75,8 @@ package final class Gateway: RequestAcceptor {
                 environments.append(
                     ExchangeEnvironment(
                         forwarder: try CurlForwarder(on: worker), scanner: JSONScanner(), openSpill: { Self.openSpill(directory) },
-                        decode: Self.decode, counters: counters, pseudonym: pseudonym))
+                        decode: Self.decode, counters: counters, pseudonym: pseudonym,
+                        makeDigest: { SHA256Digest() }))
             }
         } catch {
             throw GatewayError("can't make a forwarder: \(error)")
@@ -305,3 +306,5 @@ private final class Once: Sendable {
         work?()
     }
 }
+
+extension SHA256Digest: BodyDigest {}

@@ -10,7 +10,7 @@ import CryoSync
 import Dispatch
 import Glibc
 
-/// TERM and INT drain, a second one ends at once. HUP reloads the configuration and reopens the audit file.
+/// TERM and INT drain, a second one ends at once. HUP reloads the configuration and reopens the audit file, USR1 does only that.
 final class Serving: Sendable {
     private let loaded: Mutex<LoadedConfiguration>
     private let readyFile: String?
@@ -40,6 +40,7 @@ final class Serving: Sendable {
             signals.on(SIGTERM) { [self] in end(gateway) }
             signals.on(SIGINT) { [self] in end(gateway) }
             signals.on(SIGHUP) { [self] in takeConfiguration(gateway) }
+            signals.on(SIGUSR1) { [self] in reopenAudit(gateway) }
             let addresses = try gateway.start()
             for address in addresses { log.info("listening on \(address)") }
             let keyFiles = try announce(gateway.adminAccess)
@@ -74,6 +75,11 @@ final class Serving: Sendable {
         }
         log.info("draining; a second signal ends at once")
         gateway.drain { [self] in finished.signal() }
+    }
+
+    private func reopenAudit(_ gateway: Gateway) {
+        gateway.reopenAudit()
+        log.info("audit file reopened")
     }
 
     @discardableResult

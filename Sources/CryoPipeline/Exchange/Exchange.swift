@@ -15,11 +15,14 @@ package struct ExchangeEnvironment {
     package let counters: ExchangeCounters
     /// This process's name in Via. Unlike those of other gateways on the way, so that only a true loop is taken for one.
     package let pseudonym: [UInt8]
+    /// Begins the digest of a body for the audit.
+    package let makeDigest: () -> (any BodyDigest)?
+    let scratch = AuditScratch()
 
     package init(
         forwarder: any Forwarder, scanner: JSONScanner, openSpill: @escaping () -> SpillFile?,
         decode: @escaping (UnsafeRawBufferPointer, UnsafeRawBufferPointer, Int) -> DecodedContent, counters: ExchangeCounters,
-        pseudonym: [UInt8] = Array("cryonet".utf8)
+        pseudonym: [UInt8] = Array("cryonet".utf8), makeDigest: @escaping () -> (any BodyDigest)? = { nil }
     ) {
         self.forwarder = forwarder
         self.scanner = scanner
@@ -27,6 +30,7 @@ package struct ExchangeEnvironment {
         self.decode = decode
         self.counters = counters
         self.pseudonym = pseudonym
+        self.makeDigest = makeDigest
     }
 }
 
@@ -120,6 +124,16 @@ package final class Exchange: RequestConsumer {
     /// The state that was told last, while somebody listens.
     var toldState = ExchangeMachine.State.created
 
+    // audit
+    /// Keeps the end of the reply back where its record must be written first.
+    let withheld: WithheldReply?
+    /// Looks for secrets in the reply where that is asked for.
+    let echo: EchoWatch?
+    /// Until when the exchange waits for the audit.
+    var auditPatience = UInt64.max
+    /// The reply that waited for its record has ended.
+    var isSettled = false
+
     // deadlines, monotonic nanoseconds; .max is none
     var deadlines = ExchangeDeadlines()
 
@@ -127,7 +141,7 @@ package final class Exchange: RequestConsumer {
         self.head = head
         self.plan = plan
         self.environment = environment
-        self.context = context
+        (self.context, withheld, echo) = Self.watching(context, plan)
         id = ExchangeID.make(
             unixMicroseconds: context.startUnixMicroseconds, randomHigh: context.scheduler.random(), randomLow: context.scheduler.random())
         environment.counters.begin()
@@ -200,7 +214,7 @@ package final class Exchange: RequestConsumer {
         prepareFields(head, on: route)
         deadlines.total = .max
         if head.framing == .none { startTotalDeadline() }
-        perform(machine.handle(.begun(standing)))
+        if isAdmittedByAudit() { perform(machine.handle(.begun(standing))) }
         armDeadlines()
     }
 
@@ -213,8 +227,8 @@ package final class Exchange: RequestConsumer {
         guard !isOver, let body else { return .more }
         if isTunnel {
             touchIdle()
-        } else if let audit = plan.audit, audit.bodies != .off {
-            auditedRequestBody.take(bytes, bytesMax: audit.bodyBytesMax)
+        } else if let audit = plan.audit, audit.keepsBodies {
+            auditedRequestBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
         }
         digest(bytes)
         // Before the forwarder is woken: it may read at once, and let the client go on.
@@ -315,8 +329,12 @@ package final class Exchange: RequestConsumer {
     // MARK: Deadlines
 
     package func deadlineReached(_ nanoseconds: UInt64) {
-        guard !isOver else { return }
+        guard !isOver else { return settleLate(nanoseconds) }
         while let kind = deadlines.takeDue(at: nanoseconds), !isOver {
+            if kind == .audit {
+                askAuditAgain(nanoseconds)
+                continue
+            }
             if kind == .tokenWait || kind == .total { withdrawTicket() }
             if kind == .lookAhead { firstEvent = nil }
             settleMissed(kind)
@@ -365,8 +383,9 @@ struct ExchangeDeadlines {
     var backOff = UInt64.max
     var lookAhead = UInt64.max
     var heartbeat = UInt64.max
+    var audit = UInt64.max
 
-    var nearest: UInt64 { min(response, idle, total, tokenWait, backOff, lookAhead, heartbeat) }
+    var nearest: UInt64 { min(response, idle, total, tokenWait, backOff, lookAhead, heartbeat, audit) }
 
     /// The first that is due, taken out.
     mutating func takeDue(at nanoseconds: UInt64) -> DeadlineKind? {
@@ -398,6 +417,10 @@ struct ExchangeDeadlines {
             heartbeat = .max
             return .heartbeat
         }
+        if audit <= nanoseconds {
+            audit = .max
+            return .audit
+        }
         return nil
     }
 }
@@ -406,6 +429,9 @@ struct ExchangeDeadlines {
 struct AttemptRecord {
     var startedAt: UInt64
     var endedAt: UInt64 = 0
+    /// Of the bodies, as they went to the upstream and came from it.
+    var requestBytes: UInt64 = 0
+    var responseBytes: UInt64 = 0
     var status: UInt16 = 0
     var outcome: StaticString = "responded"
     var tokenVersion: UInt64 = 0

@@ -46,7 +46,7 @@ package enum JudgeResult: Sendable, Equatable {
     case rejected(refusesToken: Bool, isRetryCode: Bool = false)
 }
 
-package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff, lookAhead, heartbeat }
+package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff, lookAhead, heartbeat, audit }
 
 package enum ExchangeEvent: Sendable {
     case begun(TokenStanding)

@@ -194,4 +194,15 @@ extension TokenRefresher {
 package protocol AuditSink: Sendable {
     /// `line` is one JSON object without the final newline.
     func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome
+
+    /// Records are taken, as far as is known.
+    var isWritable: Bool { get }
+
+    /// Calls back, on any thread, when everything appended before is written (true) or some of it never will be.
+    func confirm(_ completion: @escaping @Sendable (Bool) -> Void)
+}
+
+extension AuditSink {
+    package var isWritable: Bool { true }
+    package func confirm(_ completion: @escaping @Sendable (Bool) -> Void) { completion(true) }
 }

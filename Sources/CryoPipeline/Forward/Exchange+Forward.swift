@@ -100,6 +100,7 @@ extension Exchange {
         case .wait: isForwarderWaitingForBody = true
         case .bytes(let count):
             tell(.bytesSent(count))
+            if !records.isEmpty { records[records.count - 1].requestBytes &+= UInt64(count) }
             if !isTunnel { touchResponseDeadline() }
             if isBodyPaused, body.waitingBytes < ReplayBuffer.waitingBytesLow {
                 isBodyPaused = false
@@ -142,9 +143,12 @@ extension Exchange {
     package func attemptReceivedBody(_ id: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Flow {
         guard id == attempt, !isOver else { return .more }
         touchIdle()
+        if !records.isEmpty { records[records.count - 1].responseBytes &+= UInt64(bytes.count) }
         tell(.dataReceived(bytes.count))
         if isHolding { return machine.isResuming ? holdResumed(bytes) : hold(bytes) }
-        if !isTunnel, let audit = plan.audit, audit.bodies == .all { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+        if !isTunnel, let audit = plan.audit, audit.keepsBodies, audit.bodies == .all {
+            auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
+        }
         let flow: Flow
         if let stream {
             flow = relay(bytes, through: stream)

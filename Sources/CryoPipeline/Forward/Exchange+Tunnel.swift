@@ -7,6 +7,7 @@ extension Exchange {
     /// CONNECT: no token, no policy, no retry; what the client wants from the upstream it says through the tunnel, in its own TLS.
     func connect(to upstream: UpstreamPlan) {
         connectUpstream = upstream
+        guard isTunnelAdmittedByAudit() else { return }
         perform(machine.handle(.begun(.notApplicable)))
         armDeadlines()
     }
@@ -22,6 +23,8 @@ extension Exchange {
     /// Before the 101, or the 200 of a CONNECT, goes to the client: what it sends from then on streams through and is never sent twice.
     func openTunnel() {
         isTunnel = true
+        withheld?.letPass()
+        echo?.letPass()
         body = ReplayBuffer(records: false, openSpill: environment.openSpill)
         deadlines.total = .max
     }

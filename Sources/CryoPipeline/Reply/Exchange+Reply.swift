@@ -31,7 +31,9 @@ extension Exchange {
             tell(.dataWritten(held.bytes.count))
             let bytes = held.bytes
             _ = bytes.withUnsafeBytes { bytes in
-                if let audit = plan.audit, audit.bodies != .off { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+                if let audit = plan.audit, audit.keepsBodies {
+                    auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
+                }
                 if let stream { return relay(bytes, through: stream) }
                 bytesSent += UInt64(bytes.count)
                 return context.sink.sendBody(bytes)
@@ -122,6 +124,7 @@ extension Exchange {
         case .overrideUnknown: outcomes.route = .overrideUnknown
         case .concurrencyLimited: outcomes.route = .concurrencyLimited
         case .rateLimited: outcomes.route = .rateLimited
+        case .auditUnavailable: outcomes.route = .matched
         default: outcomes.read = .malformed
         }
         outcomes.reply = reason == .clientGone ? .clientGone : .sent
@@ -275,6 +278,7 @@ extension Exchange {
     // MARK: The end
 
     func finishReply() {
+        if let withheld { return finish(withheld) }
         let sink = context.sink
         conclude()
         sink.finish()
@@ -289,6 +293,13 @@ extension Exchange {
     /// Writes the audit record and lets go of everything. The last thing an exchange does.
     func conclude() {
         guard !isOver else { return }
+        endWork()
+        tally(writeAudit())
+        environment.counters.end()
+    }
+
+    func endWork() {
+        if let echo, echo.hasFound { plan.echoes?.note(route: match?.route.settings.name ?? "-", nanoseconds: now) }
         withdrawTicket()
         cancelAttempt()
         settleRest()
@@ -297,7 +308,5 @@ extension Exchange {
         giveBackRetryBudget()
         leaveRoute()
         tellEnd()
-        tally(writeAudit())
-        environment.counters.end()
     }
 }

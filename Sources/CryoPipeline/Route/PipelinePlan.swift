@@ -109,6 +109,8 @@ package final class PipelinePlan: Sendable {
     /// What the admin side is shown; nil without one.
     let feed: ExchangeFeed?
     let tracing: TracingSettings
+    /// nil: nobody looks for secrets in answers.
+    let echoes: EchoReports?
     let hosts: [[UInt8]]
     /// What every client must show; nil: nothing.
     package let clientKey: Secret?
@@ -123,7 +125,8 @@ package final class PipelinePlan: Sendable {
         auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
         trustedProxies: [AddressBlock] = [], connect: ListenSettings.Connect = .off, statistics: ExchangeStatistics? = nil,
         otherSecrets: [Secret] = [], policies: [PolicyPlan] = [], hooks: (any HookSink)? = nil,
-        feed: ExchangeFeed? = nil, tracing: TracingSettings = TracingSettings()
+        feed: ExchangeFeed? = nil, tracing: TracingSettings = TracingSettings(),
+        redactionMark: (@Sendable (UnsafeRawBufferPointer) -> [UInt8])? = nil, echoes: EchoReports? = nil
     ) {
         self.feed = feed
         self.tracing = tracing
@@ -143,12 +146,14 @@ package final class PipelinePlan: Sendable {
         self.hosts = hosts.map { Array($0.lowercased().utf8) }
         self.audit = audit
         self.auditSink = auditSink
+        self.echoes = echoes
         self.clientKey = clientKey
         self.trustedProxies = trustedProxies
         self.connect = connect
         bodyBytesMax = limits.bodyBytesMax
         redactor = Redactor(
-            audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: otherSecrets + (clientKey.map { [$0] } ?? []))
+            audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: otherSecrets + (clientKey.map { [$0] } ?? []),
+            markOf: redactionMark)
     }
 
     private static func origins(of store: CredentialStore, routes: [RoutePlan], upstreams: [UpstreamPlan]) -> Set<String>? {
