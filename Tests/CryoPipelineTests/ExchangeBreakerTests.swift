@@ -88,6 +88,44 @@ import Testing
         #expect(state(bench) == .closed && attempts(bench) == 0)
     }
 
+    @Test("a client that leaves before the answer is judged says nothing; one that leaves a stream has seen it work")
+    func clientGoneLater() {
+        let judged = bench(policy: envelope())
+        judged.begin(requestHead())
+        judged.answer(200, [("Content-Type", "application/json")], #"{"code":"#, ends: false)
+        judged.exchange?.clientGone()
+        #expect(attempts(judged) == 0)
+        let streamed = bench()
+        streamed.begin(requestHead())
+        streamed.answer(200, [("Content-Type", "text/event-stream")], "data: 1\n\n", ends: false)
+        streamed.exchange?.clientGone()
+        #expect(attempts(streamed) == 1 && state(streamed) == .closed)
+    }
+
+    @Test("a body that breaks off while it is judged counts as truncated")
+    func truncatedJudgement() {
+        let bench = bench(policy: envelope(), conditions: [.reason(.responseTruncated)])
+        bench.begin(requestHead())
+        bench.answer(200, [("Content-Type", "application/json")], #"{"code":"#, ends: false)
+        bench.fail(.truncated)
+        #expect(state(bench) == .open)
+    }
+
+    @Test("a tunnel that is made closes the breaker; one that can't be made counts")
+    func websockets() {
+        let bench = bench()
+        let head = {
+            requestHead("/ws", ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: a"])
+        }
+        bench.begin(head(), isComplete: false)
+        bench.fail(.connectRefused)
+        #expect(state(bench) == .open)
+        bench.clock.advance(milliseconds: 5_000)
+        bench.begin(head(), isComplete: false)
+        bench.exchange?.attemptReceivedHead(bench.forwarder.last, ResponseHead(status: 101, fields: section([])), framing: .none)
+        #expect(state(bench) == .closed)
+    }
+
     @Test("an answer that breaks off counts, also when its beginning has gone to the client")
     func truncation() {
         let bench = bench()

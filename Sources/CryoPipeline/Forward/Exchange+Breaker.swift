@@ -25,8 +25,9 @@ extension Exchange {
         breaker.settle(permit, ending, at: now)
     }
 
-    /// For an attempt that ends without a word of its own: an upstream that answered is well; else nobody knows.
-    func settleRest() { settle((records.last?.status ?? 0) == 0 ? .unknown : .success) }
+    /// For an attempt that ends without a word of its own: an upstream whose answer went on is well; else nobody knows, also while the
+    /// answer was still being held for judgement.
+    func settleRest() { settle((records.last?.status ?? 0) == 0 || isHolding ? .unknown : .success) }
 
     /// A status that is listed is a failure whatever follows. Other answers of probes count at once, since a stream may never end, unless
     /// a policy still has to look at them.
