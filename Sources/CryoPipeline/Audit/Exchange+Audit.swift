@@ -7,7 +7,7 @@ import CryoJSON
 extension Exchange {
     /// nil: no audit is written.
     func writeAudit() -> AuditOutcome? {
-        guard let settings = plan.audit, let sink = plan.auditSink else { return nil }
+        guard let rules = plan.auditRules, let sink = plan.auditSink else { return nil }
         let scratch = environment.scratch
         var writer = scratch.takeWriter()
         writer.reserveCapacity(1024)
@@ -18,7 +18,7 @@ extension Exchange {
         scratch.text(of: steps) { Self.append(steps, &$0) }.withUnsafeBytes { writer.raw($0) }
         appendAttempts(&writer)
         appendResult(&writer)
-        appendContent(&writer, settings)
+        appendContent(&writer, rules)
         writer.endObject()
         var line = writer.bytes
         plan.redactor.scrub(&line)

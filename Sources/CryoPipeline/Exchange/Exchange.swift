@@ -205,7 +205,7 @@ package final class Exchange: RequestConsumer {
         guard !isOver, let body else { return .more }
         if isTunnel {
             touchIdle()
-        } else if let audit = plan.audit, audit.keepsBodies {
+        } else if let audit = plan.auditRules, audit.keepsBodies {
             auditedRequestBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
         }
         // Before the forwarder is woken: it may read at once, and let the client go on.

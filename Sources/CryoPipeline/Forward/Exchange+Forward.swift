@@ -129,7 +129,7 @@ extension Exchange {
         touchIdle()
         if !records.isEmpty { records[records.count - 1].responseBytes &+= UInt64(bytes.count) }
         if isHolding { return hold(bytes) }
-        if !isTunnel, let audit = plan.audit, audit.keepsBodies, audit.bodies == .all {
+        if !isTunnel, let audit = plan.auditRules, audit.keepsBodies, audit.bodies == .all {
             auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
         }
         bytesSent += UInt64(bytes.count)

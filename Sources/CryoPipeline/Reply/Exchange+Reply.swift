@@ -29,7 +29,7 @@ extension Exchange {
         if !held.bytes.isEmpty {
             bytesSent += UInt64(held.bytes.count)
             _ = held.bytes.withUnsafeBytes { bytes in
-                if let audit = plan.audit, audit.keepsBodies {
+                if let audit = plan.auditRules, audit.keepsBodies {
                     auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
                 }
                 return context.sink.sendBody(bytes)

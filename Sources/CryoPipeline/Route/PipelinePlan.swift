@@ -95,6 +95,7 @@ package final class PipelinePlan: Sendable {
     package let redactor: Redactor
     package let audit: AuditSettings?
     package let auditSink: (any AuditSink)?
+    let auditRules: AuditRules?
     /// nil: nobody looks for secrets in answers.
     let echoes: EchoReports?
     let hosts: [[UInt8]]
@@ -129,6 +130,7 @@ package final class PipelinePlan: Sendable {
         self.hosts = hosts.map { Array($0.lowercased().utf8) }
         self.audit = audit
         self.auditSink = auditSink
+        auditRules = audit.map { AuditRules($0) }
         self.echoes = echoes
         self.clientKey = clientKey
         self.trustedProxies = trustedProxies
