@@ -26,7 +26,7 @@ extension Exchange {
         if due >= deadlines.total { return perform(machine.handle(.retryDenied(.noTimeLeft))) }
         guard takeRetryBudget(route.retry.settings) else { return perform(machine.handle(.retryDenied(.budgetSpent))) }
         cancelAttempt()
-        tell(.retrying(number: number, delayMilliseconds: delay))
+        tell(.retrying(number: number &+ 1, delayMilliseconds: delay))
         deadlines.backOff = due
         armDeadlines()
     }
