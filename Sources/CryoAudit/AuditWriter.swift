@@ -1,7 +1,7 @@
 // Takes finished audit lines from any worker and writes them in batches on one queue.
 // Domain: shared (append: one lock, one copy) | cold (everything on the queue)
 
-package import CryoIO
+import CryoIO
 package import CryoPipeline
 import CryoSync
 import Dispatch
@@ -15,7 +15,9 @@ package final class AuditWriter: AuditSink, Sendable {
     static let eagerBytes = 256 << 10
     static let delayMilliseconds = 20
     static let warningIntervalNanoseconds: UInt64 = 60_000_000_000
-    static let moveCheckNanoseconds: UInt64 = 1_000_000_000
+    static let tickMilliseconds = 1_000
+    /// How often what a disk did not take is offered again, where nothing may be lost.
+    static let retryMilliseconds = 100
 
     private struct Pending {
         var bytes: [UInt8] = []
@@ -26,11 +28,13 @@ package final class AuditWriter: AuditSink, Sendable {
         var isScheduled = false
         var isEager = false
         var isClosed = false
+        /// Who waits for what is in `bytes`.
+        var waiters: [@Sendable (Bool) -> Void] = []
     }
 
     private let path: String
     private let warn: @Sendable (String) -> Void
-    private let monotonic: @Sendable () -> UInt64
+    private let system: AuditSystem
     private let queue: DispatchQueue
     private let pending = Mutex(Pending())
     private let output: Mutex<Output>
@@ -41,28 +45,32 @@ package final class AuditWriter: AuditSink, Sendable {
     /// Only touched on the queue; the lock is never contended and only there to prove it.
     private struct Output: ~Copyable {
         /// nil after `close`.
-        var file: AuditFile?
+        var sink: AuditOutput?
         /// The memory of the last batch, used again for the next.
         var spare: [UInt8] = []
         var unreported: UInt64 = 0
         var warnedAt: UInt64?
-        var checkedAt: UInt64 = 0
+        var isTicking = false
+        var settings: AuditSinkSettings
+        /// With `on_full: block`, whole lines that the disk did not take yet.
+        var retained: [UInt8] = []
+        var retainedLines = 0
     }
 
     /// Creates the file with 0600 if there is none. `warn` is called on the writer's queue.
-    package convenience init(path: String, warn: @escaping @Sendable (String) -> Void) throws(SystemError) {
-        try self.init(path: path, warn: warn, system: AuditSystem(), monotonic: { Clock.monotonicNanoseconds() })
+    package convenience init(path: String, settings: AuditSinkSettings, warn: @escaping @Sendable (String) -> Void) throws(AuditError) {
+        try self.init(path: path, settings: settings, warn: warn, system: AuditSystem())
     }
 
     init(
-        path: String, warn: @escaping @Sendable (String) -> Void, system: AuditSystem, monotonic: @escaping @Sendable () -> UInt64
-    ) throws(SystemError) {
+        path: String, settings: AuditSinkSettings, warn: @escaping @Sendable (String) -> Void, system: AuditSystem
+    ) throws(AuditError) {
         self.path = path
+        self.system = system
         self.warn = warn
-        self.monotonic = monotonic
         queue = DispatchQueue(label: "cryonet.audit")
-        let file = try AuditFile(path: path, system: system)
-        output = Mutex(Output(file: file, checkedAt: monotonic()))
+        output = Mutex(
+            Output(sink: try AuditOutput(path: path, settings: settings, system: system, warn: warn), settings: settings))
     }
 
     /// Lines that are in the file.
@@ -70,8 +78,22 @@ package final class AuditWriter: AuditSink, Sendable {
     /// Lines that never will be.
     package var dropped: UInt64 { droppedCount.load(ordering: .relaxed) }
 
-    /// The last batch went into the file whole.
-    package var isWritable: Bool { !isFailing.load(ordering: .relaxed) }
+    /// The last batch went into the file whole, and not too much waits for the next.
+    package var isWritable: Bool {
+        !isFailing.load(ordering: .relaxed) && pending.withLock { $0.bytes.count < Self.pendingBytesMax / 2 && !$0.isClosed }
+    }
+
+    package func confirm(_ completion: @escaping @Sendable (Bool) -> Void) {
+        let (isClosed, wakes) = pending.withLock { pending -> (Bool, Bool) in
+            if pending.isClosed { return (true, false) }
+            pending.waiters.append(completion)
+            defer { (pending.isScheduled, pending.isEager) = (true, true) }
+            return (false, !pending.isEager)
+        }
+        if isClosed { return completion(false) }
+        // Whoever comes while this batch is written waits for the next: many are confirmed by one.
+        if wakes { schedule(milliseconds: 0) }
+    }
 
     package func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome {
         var wake: Int?
@@ -107,10 +129,30 @@ package final class AuditWriter: AuditSink, Sendable {
             drain()
             var failure: SystemError?
             output.withLock { output in
-                do throws(SystemError) { try output.file?.reopen() } catch { failure = error }
+                do throws(SystemError) { try output.sink?.reopen() } catch { failure = error }
             }
             if let failure { warn("the audit file \(path) can't be opened anew, the old one is still written: \(failure)") }
         }
+    }
+
+    /// Goes on by other rules in the same file: the old ones end properly. When the new ones can't be followed, the old ones hold on.
+    package func replaceSettings(_ settings: AuditSinkSettings) throws(AuditError) {
+        var failure: AuditError?
+        queue.sync {
+            drain()
+            output.withLock { output in
+                output.sink?.end()
+                output.sink = nil
+                do throws(AuditError) {
+                    output.sink = try AuditOutput(path: path, settings: settings, system: system, warn: warn)
+                    output.settings = settings
+                } catch {
+                    failure = error
+                    output.sink = try? AuditOutput(path: path, settings: output.settings, system: system, warn: warn)
+                }
+            }
+        }
+        if let failure { throw failure }
     }
 
     /// Writes what is waiting and closes the file. Lines appended later are dropped. May be called again.
@@ -119,7 +161,10 @@ package final class AuditWriter: AuditSink, Sendable {
             pending.withLock { $0.isClosed = true }
             drain()
             let unreported = output.withLock { output -> UInt64 in
-                output.file = nil
+                droppedCount.add(UInt64(output.retainedLines), ordering: .relaxed)
+                output.unreported += UInt64(output.retainedLines)
+                output.sink?.end()
+                output.sink = nil
                 let unreported = output.unreported
                 output.unreported = 0
                 return unreported
@@ -139,11 +184,14 @@ package final class AuditWriter: AuditSink, Sendable {
     }
 
     private func drain() {
+        var waiters: [@Sendable (Bool) -> Void] = []
+        var isWhole = false
         let due = output.withLock { output -> String? in
             var batch: [UInt8] = []
             swap(&batch, &output.spare)
             let (lines, overflow) = pending.withLock { pending -> (Int, UInt64) in
                 swap(&batch, &pending.bytes)
+                swap(&waiters, &pending.waiters)
                 defer {
                     pending.lines = 0
                     pending.overflow = 0
@@ -153,41 +201,87 @@ package final class AuditWriter: AuditSink, Sendable {
                 return (pending.lines, pending.overflow)
             }
             output.unreported += overflow
-            let failure = batch.isEmpty ? nil : write(batch, lines: lines, to: &output)
+            let outcome = writeAll(&batch, lines: lines, overflow: overflow, &output)
+            isWhole = outcome.failure == nil && overflow == 0 && output.retainedLines == 0 && output.sink != nil
             batch.removeAll(keepingCapacity: true)
             swap(&batch, &output.spare)
-            return warning(failure, &output)
+            return warning(outcome.failure ?? outcome.trouble, &output)
         }
         if let due { warn(due) }
+        for waiter in waiters { waiter(isWhole) }
     }
 
-    private func write(_ batch: [UInt8], lines: Int, to output: inout Output) -> SystemError? {
-        let now = monotonic()
-        var failure: SystemError?
-        if now &- output.checkedAt >= Self.moveCheckNanoseconds {
-            output.checkedAt = now
-            if let wasMoved = output.file?.wasMovedAway, wasMoved {
-                do throws(SystemError) { try output.file?.reopen() } catch { failure = error }
-            }
+    /// What was retained goes first.
+    private func writeAll(_ batch: inout [UInt8], lines: Int, overflow: UInt64, _ output: inout Output) -> AuditOutput.Outcome {
+        var lines = lines
+        if output.retainedLines > 0 {
+            batch.insert(contentsOf: output.retained, at: 0)
+            lines += output.retainedLines
+            output.retained = []
+            output.retainedLines = 0
         }
-        let result = batch.withUnsafeBytes { output.file?.write($0) } ?? AuditFile.Written()
-        let lost = UInt64(lines - result.lines)
-        writtenCount.add(UInt64(result.lines), ordering: .relaxed)
-        droppedCount.add(lost, ordering: .relaxed)
-        output.unreported += lost
-        isFailing.store(lost > 0, ordering: .relaxed)
-        return result.failure ?? failure
+        return batch.isEmpty && overflow == 0 ? AuditOutput.Outcome() : write(batch, lines: lines, overflow: overflow, to: &output)
+    }
+
+    private func write(_ batch: [UInt8], lines: Int, overflow: UInt64, to output: inout Output) -> AuditOutput.Outcome {
+        let retains = output.settings.onFull == .block
+        guard let outcome = batch.withUnsafeBytes({ output.sink?.write($0, lines: lines, lost: overflow, retains: retains) }) else {
+            droppedCount.add(UInt64(lines), ordering: .relaxed)
+            return AuditOutput.Outcome()
+        }
+        let unwritten = lines - outcome.written
+        writtenCount.add(UInt64(outcome.written), ordering: .relaxed)
+        isFailing.store(unwritten > 0 || outcome.failure != nil, ordering: .relaxed)
+        if unwritten > 0, retains {
+            retain(batch, after: outcome.written, count: unwritten, &output)
+        } else {
+            droppedCount.add(UInt64(unwritten), ordering: .relaxed)
+            output.unreported += UInt64(unwritten)
+        }
+        if !output.isTicking, output.sink?.awaitsTick ?? false {
+            output.isTicking = true
+            scheduleTick()
+        }
+        return outcome
+    }
+
+    private func retain(_ batch: [UInt8], after written: Int, count: Int, _ output: inout Output) {
+        var start = 0
+        for _ in 0..<written { start = (batch[start...].firstIndex(of: 0x0A) ?? batch.count - 1) + 1 }
+        output.retained = Array(batch[start...])
+        output.retainedLines = count
+        pending.withLock { $0.isScheduled = true }
+        schedule(milliseconds: Self.retryMilliseconds)
+    }
+
+    private func scheduleTick() {
+        queue.asyncAfter(deadline: .now() + .milliseconds(Self.tickMilliseconds)) { [weak self] in self?.tick() }
+    }
+
+    private func tick() {
+        let goesOn = output.withLock { output -> Bool in
+            output.sink?.tick()
+            output.isTicking = output.sink?.awaitsTick ?? false
+            return output.isTicking
+        }
+        if goesOn { scheduleTick() }
     }
 
     /// The text of a warning that is due. What is not said now is counted in the next.
     private func warning(_ failure: SystemError?, _ output: inout Output) -> String? {
-        guard output.file != nil, failure != nil || output.unreported > 0 else { return nil }
-        let now = monotonic()
+        guard output.sink != nil, failure != nil || output.unreported > 0 else { return nil }
+        let now = system.monotonic()
         if let last = output.warnedAt, now &- last < Self.warningIntervalNanoseconds { return nil }
         output.warnedAt = now
         let count = output.unreported
         output.unreported = 0
         let cause = failure.map { String(describing: $0) } ?? "more than \(Self.pendingBytesMax) bytes were waiting for the disk"
-        return "the audit file \(path): \(cause); \(count) lines dropped, \(dropped) in all; traffic goes on"
+        let course =
+            switch output.settings.onFull {
+            case .drop: "traffic goes on"
+            case .block: "exchanges wait"
+            case .refuse: "exchanges are refused"
+            }
+        return "the audit file \(path): \(cause); \(count) lines dropped, \(dropped) in all; \(course)"
     }
 }

@@ -13,6 +13,8 @@ package struct StreamEvent: Sendable, Equatable {
     package var retryMilliseconds: UInt64?
     /// Bytes of the stream the event took, its blank line included.
     package var bytes: UInt64 = 0
+    /// It has a `data` line, so that a browser would report it.
+    package var hasContent = false
     /// Content, type or id were longer than is kept; what is here is their beginning.
     package var isCut = false
 
@@ -24,7 +26,7 @@ package struct StreamEvent: Sendable, Equatable {
 ///
 /// An event counts when it has a `data`, `event`, `id` or `retry` line (the seeds' rule; a browser would only report those with `data`).
 package struct EventStreamTap: Sendable {
-    /// What is kept of one event's content.
+    /// What is kept of one event's content, unless less is wanted.
     package static let contentBytesMax = 64 * 1024
     /// What is kept of a type and of an id.
     package static let nameBytesMax = 1024
@@ -60,14 +62,22 @@ package struct EventStreamTap: Sendable {
 
     /// Whole events so far.
     package private(set) var eventsCount: UInt64 = 0
+    private let keptBytesMax: Int
 
-    package init() {}
+    /// `contentBytesMax` 0: who only counts events needs no copy of them.
+    package init(contentBytesMax: Int = Self.contentBytesMax) { keptBytesMax = contentBytesMax }
 
     /// Whether the stream is between two events, where a comment can be put in without touching one.
     package var isBetweenEvents: Bool {
         if case .mark(let matched) = phase { return matched == 0 }
         guard case .name = phase else { return false }
         return nameBytes == 0 && event.bytes == 0
+    }
+
+    /// Whether lines may be put in here, a blank one too, without touching an event: as between two events, but also behind a comment.
+    package var isClear: Bool {
+        guard case .name = phase else { return isBetweenEvents }
+        return nameBytes == 0 && !hasFields
     }
 
     /// Whether a stream that ends here cuts an event off: its last line, or the blank line, is missing (ledger SS3).
@@ -163,7 +173,7 @@ package struct EventStreamTap: Sendable {
         switch name {
         case 0x01_6461_7461:  // data
             field = .content
-            if hasContent, !Self.append(CollectionOfOne(0x0A), to: &event.content, bytesMax: Self.contentBytesMax) { event.isCut = true }
+            if hasContent, !Self.append(CollectionOfOne(0x0A), to: &event.content, bytesMax: keptBytesMax) { event.isCut = true }
             hasContent = true
             hasFields = true
         case 0x0165_7665_6E74:  // event
@@ -184,7 +194,7 @@ package struct EventStreamTap: Sendable {
 
     private mutating func appendValue(_ bytes: UnsafeRawBufferPointer) {
         switch field {
-        case .content: if !Self.append(bytes, to: &event.content, bytesMax: Self.contentBytesMax) { event.isCut = true }
+        case .content: if !Self.append(bytes, to: &event.content, bytesMax: keptBytesMax) { event.isCut = true }
         case .type: if !Self.append(bytes, to: &event.type, bytesMax: Self.nameBytesMax) { event.isCut = true }
         case .id:
             // An id with a NUL is none.
@@ -244,7 +254,8 @@ package struct EventStreamTap: Sendable {
     }
 
     private mutating func takeEvent() -> StreamEvent {
-        let whole = event
+        var whole = event
+        whole.hasContent = hasContent
         event = StreamEvent()
         hasFields = false
         hasContent = false

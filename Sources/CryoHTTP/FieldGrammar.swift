@@ -106,7 +106,12 @@ enum FieldLineParse {
 /// Strict: a token, directly a colon, a value without its surrounding SP and HTAB (RFC 9112 §5.1). Folding is refused (§5.2).
 func parseFieldLine(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, base: Int = 0) -> FieldLineParse {
     var colon = range.lowerBound
-    while colon < range.upperBound, isTokenByte(bytes[colon]) { colon += 1 }
+    while colon < range.upperBound {
+        let byte = bytes[colon]
+        // Nearly all of a name is letters and hyphens.
+        guard (byte | 0x20) &- 0x61 < 26 || byte == 0x2D || isTokenByte(byte) else { break }
+        colon += 1
+    }
     guard colon < range.upperBound else { return .malformed("field line without a colon") }
     guard bytes[colon] == 0x3A else {
         let isBlank = bytes[colon] == 0x20 || bytes[colon] == 0x09

@@ -27,18 +27,21 @@ package struct FieldLine: Sendable, Equatable {
 /// Duplicates are kept in order (RFC 9110 §5.3: only the same name's order matters, we keep all of it).
 package struct FieldSection: Sendable {
     package var bytes: [UInt8]
-    package var lines: [FieldLine]
+    package private(set) var lines: [FieldLine]
+    /// The marks of every name that is or was here. A name whose mark is missing is not here, and most that are asked for are not:
+    /// that saves the walk over the lines.
+    package private(set) var marks: UInt64 = 0
 
     package init() {
         bytes = []
         lines = []
     }
 
-    /// Makes an empty section over `bytes` (a raw head); lines are added with `addLine`.
-    package init(over bytes: [UInt8], lineCapacity: Int = 16) {
+    /// Makes a section over `bytes` (a raw head) with `lines` in it; more are added with `addLine`.
+    package init(over bytes: [UInt8], lines: [FieldLine] = []) {
         self.bytes = bytes
-        lines = []
-        lines.reserveCapacity(lineCapacity)
+        self.lines = lines
+        for line in lines { marks |= mark(of: line) }
     }
 
     /// A copy that can be changed: with room for lines to come, so that neither array grows again.
@@ -48,23 +51,47 @@ package struct FieldSection: Sendable {
         copy.bytes.append(contentsOf: bytes)
         copy.lines.reserveCapacity(lines.count + reservedLines)
         copy.lines.append(contentsOf: lines)
+        copy.marks = marks
         return copy
     }
 
-    @inlinable
-    package mutating func addLine(_ line: FieldLine) { lines.append(line) }
+    /// `line` lies over bytes that are here already.
+    package mutating func addLine(_ line: FieldLine) {
+        marks |= mark(of: line)
+        lines.append(line)
+    }
+
+    package mutating func reserveLines(_ count: Int) { lines.reserveCapacity(count) }
+
+    /// Takes out what was added last, until the section is as long as it was.
+    package mutating func truncate(bytes byteCount: Int, lines lineCount: Int) {
+        bytes.removeLast(bytes.count - byteCount)
+        lines.removeLast(lines.count - lineCount)
+    }
 
     package mutating func removeAll(keepingCapacity: Bool = true) {
         bytes.removeAll(keepingCapacity: keepingCapacity)
         lines.removeAll(keepingCapacity: keepingCapacity)
+        marks = 0
     }
 
     /// Appends a line. The caller guarantees that name and value are valid (RFC 9110 §5.1, §5.5): no CR, LF or NUL.
+    /// Its bytes are laid down as they go on the wire, so that a run of lines can be sent by one copy.
     package mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
         let start = bytes.count
-        bytes.append(contentsOf: name)
-        bytes.append(contentsOf: value)
-        lines.append(FieldLine(nameStart: start, nameCount: name.count, valueStart: start + name.count, valueCount: value.count))
+        let valueStart = name.count + (value.isEmpty ? 1 : 2)
+        let length = valueStart + value.count + 2
+        withUnsafeTemporaryAllocation(byteCount: length, alignment: 1) { line in
+            line.copyMemory(from: name)
+            line[name.count] = 0x3A
+            line[valueStart - 1] = value.isEmpty ? 0x3A : 0x20
+            UnsafeMutableRawBufferPointer(rebasing: line[valueStart...]).copyMemory(from: value)
+            line[length - 2] = 0x0D
+            line[length - 1] = 0x0A
+            bytes.append(contentsOf: line)
+        }
+        marks |= nameMark(name)
+        lines.append(FieldLine(nameStart: start, nameCount: name.count, valueStart: start + valueStart, valueCount: value.count))
     }
 
     package mutating func append(_ name: StaticString, _ value: [UInt8]) {
@@ -80,7 +107,11 @@ package struct FieldSection: Sendable {
     }
 
     /// Removes every line of that name; other lines keep their order.
-    package mutating func remove(_ name: StaticString) {
+    @inlinable @inline(__always)
+    package mutating func remove(_ name: StaticString) { if mayContain(name) { removeLines(name) } }
+
+    @usableFromInline
+    package mutating func removeLines(_ name: StaticString) {
         for index in lines.indices where has(name, at: index) { lines[index].nameCount = 0 }
     }
 
@@ -93,6 +124,12 @@ package struct FieldSection: Sendable {
         bytes.append(contentsOf: value)
     }
 
+    /// False when no line has that name (lower case); true says nothing.
+    @inlinable @inline(__always)
+    package func mayContain(_ name: StaticString) -> Bool { marks & nameMark(name.rawBytes) != 0 }
+
+    private func mark(of line: FieldLine) -> UInt64 { bytes.withUnsafeBytes { nameMark(UnsafeRawBufferPointer(rebasing: $0[line.name])) } }
+
     /// True when line `index` is named `name`, compared without case (RFC 9110 §5.1). `name` must be lower case.
     @inlinable
     package func has(_ name: StaticString, at index: Int) -> Bool {
@@ -102,7 +139,13 @@ package struct FieldSection: Sendable {
     }
 
     /// The first line of that name at or after `start`.
+    @inlinable @inline(__always)
     package func firstIndex(of name: StaticString, from start: Int = 0) -> Int? {
+        mayContain(name) ? search(name, from: start) : nil
+    }
+
+    @usableFromInline
+    package func search(_ name: StaticString, from start: Int) -> Int? {
         var index = start
         while index < lines.count {
             if has(name, at: index) { return index }
@@ -111,10 +154,15 @@ package struct FieldSection: Sendable {
         return nil
     }
 
+    @inlinable @inline(__always)
     package func contains(_ name: StaticString) -> Bool { firstIndex(of: name) != nil }
 
     /// The number of lines of that name.
-    package func count(of name: StaticString) -> Int {
+    @inlinable @inline(__always)
+    package func count(of name: StaticString) -> Int { mayContain(name) ? countLines(name) : 0 }
+
+    @usableFromInline
+    package func countLines(_ name: StaticString) -> Int {
         var count = 0
         for index in lines.indices where has(name, at: index) { count += 1 }
         return count
@@ -144,7 +192,11 @@ package struct FieldSection: Sendable {
     }
 
     /// True when the fields of that name, read as a comma-separated list, hold `token` (lower case), compared without case.
-    package func listContains(_ name: StaticString, token: StaticString) -> Bool {
+    @inlinable @inline(__always)
+    package func listContains(_ name: StaticString, token: StaticString) -> Bool { mayContain(name) && searchLists(name, token) }
+
+    @usableFromInline
+    package func searchLists(_ name: StaticString, _ token: StaticString) -> Bool {
         for index in lines.indices where has(name, at: index) {
             let found = withValue(at: index) { value in
                 var found = false
@@ -157,6 +209,65 @@ package struct FieldSection: Sendable {
     }
 }
 
+extension FieldSection {
+    /// Calls `body` with the bytes of all lines that are not removed, as they go on the wire, in order and in as few pieces as there are.
+    package func forEachRun(_ body: (UnsafeRawBufferPointer) -> Void) {
+        bytes.withUnsafeBytes { bytes in
+            var run = 0..<0
+            func end() {
+                if !run.isEmpty { body(UnsafeRawBufferPointer(rebasing: bytes[run])) }
+                run = 0..<0
+            }
+            for line in lines where !line.isRemoved {
+                let start = Int(line.nameStart)
+                guard let next = line.wireEnd(in: bytes) else {
+                    end()
+                    spell(line, bytes, body)
+                    continue
+                }
+                if start != run.upperBound {
+                    end()
+                    run = start..<next
+                } else {
+                    run = run.lowerBound..<next
+                }
+            }
+            end()
+        }
+    }
+
+    /// A line whose value lies elsewhere, or with other whitespace than one space before it.
+    private func spell(_ line: FieldLine, _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
+        let separator: StaticString = ": "
+        let lineEnd: StaticString = "\r\n"
+        body(UnsafeRawBufferPointer(rebasing: bytes[line.name]))
+        body(UnsafeRawBufferPointer(rebasing: separator.rawBytes[..<(line.valueCount == 0 ? 1 : 2)]))
+        body(UnsafeRawBufferPointer(rebasing: bytes[line.value]))
+        body(lineEnd.rawBytes)
+    }
+}
+
+extension FieldLine {
+    /// The position behind the line's CRLF when its bytes lie in one piece as they go on the wire: `name: value` CRLF, or `name:` CRLF.
+    fileprivate func wireEnd(in bytes: UnsafeRawBufferPointer) -> Int? {
+        let nameEnd = Int(nameStart) + Int(nameCount)
+        let valueEnd = Int(valueStart) + Int(valueCount)
+        let isSpaced = Int(valueStart) == nameEnd + 2 && valueCount > 0
+        guard isSpaced || (Int(valueStart) == nameEnd + 1 && valueCount == 0), bytes.count >= valueEnd + 2, bytes[nameEnd] == 0x3A,
+            !isSpaced || bytes[nameEnd + 1] == 0x20, bytes[valueEnd] == 0x0D, bytes[valueEnd + 1] == 0x0A
+        else { return nil }
+        return valueEnd + 2
+    }
+}
+
+/// One bit of 64 for a field name: the same for names that differ in case only (RFC 9110 §5.1).
+@inlinable @inline(__always)
+package func nameMark(_ name: UnsafeRawBufferPointer) -> UInt64 {
+    guard let first = name.first, let last = name.last else { return 0 }
+    let sum = UInt64(first | 0x20) &* 3 &+ UInt64(last | 0x20) &* 5 &+ UInt64(truncatingIfNeeded: name.count) &* 7
+    return 1 << (sum & 63)
+}
+
 extension StaticString {
     /// The bytes of the literal. Lives as long as the program.
     @inlinable
@@ -165,11 +276,29 @@ extension StaticString {
     }
 }
 
+/// Compares byte for byte.
+@inlinable
+package func equals(_ bytes: UnsafeRawBufferPointer, _ text: StaticString) -> Bool {
+    let wanted = text.rawBytes
+    guard bytes.count == wanted.count else { return false }
+    var index = 0
+    while index < bytes.count {
+        if bytes[index] != wanted[index] { return false }
+        index += 1
+    }
+    return true
+}
+
 /// Compares ASCII without case; `lowercased` must be lower case.
 @inlinable
 package func equalsIgnoringCase(_ bytes: UnsafeRawBufferPointer, lowercased: UnsafeRawBufferPointer) -> Bool {
     guard bytes.count == lowercased.count else { return false }
     var index = 0
+    while index + 8 <= bytes.count {
+        let word = asciiLowercased(bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+        if word != lowercased.loadUnaligned(fromByteOffset: index, as: UInt64.self) { return false }
+        index += 8
+    }
     while index < bytes.count {
         var byte = bytes[index]
         if byte &- 0x41 < 26 { byte |= 0x20 }
@@ -177,6 +306,18 @@ package func equalsIgnoringCase(_ bytes: UnsafeRawBufferPointer, lowercased: Uns
         index += 1
     }
     return true
+}
+
+/// Eight bytes at once: those that are upper-case ASCII letters become lower case, the others stay. No carry leaves its byte, because
+/// only seven bits of each are added.
+@inlinable
+func asciiLowercased(_ word: UInt64) -> UInt64 {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let highs: UInt64 = 0x8080_8080_8080_8080
+    let low = word & ~highs
+    let isAtLeastA = low &+ ones &* (0x80 - 0x41)
+    let isAboveZ = low &+ ones &* (0x80 - 0x5B)
+    return word | ((isAtLeastA & ~isAboveZ & ~word & highs) >> 2)
 }
 
 /// Calls `body` for each non-empty element of a comma-separated list, without surrounding SP and HTAB (RFC 9110 §5.6.1).

@@ -20,21 +20,16 @@ extension FieldSection {
         if !combined.isEmpty { combined.append(contentsOf: [0x2C, 0x20]) }
         combined.append(contentsOf: element)
         guard let place else { return append(name, combined) }
-        let start = bytes.count
-        bytes.append(contentsOf: combined)
-        lines[place].valueStart = UInt32(truncatingIfNeeded: start)
-        lines[place].valueCount = UInt32(truncatingIfNeeded: combined.count)
+        setValue(at: place, combined)
     }
 
-    /// Appends a line with the value of line `index`. Byte by byte, because a slice of `bytes` would force a copy of all of it.
+    /// Appends a line with the value of line `index`. By way of the stack, because a slice of `bytes` would force a copy of all of it.
     package mutating func appendCopy(_ name: StaticString, ofLine index: Int) {
         let value = lines[index].value
-        let start = bytes.count
-        bytes.append(contentsOf: name.rawBytes)
-        for position in value { bytes.append(bytes[position]) }
-        lines.append(
-            FieldLine(
-                nameStart: start, nameCount: name.utf8CodeUnitCount, valueStart: start + name.utf8CodeUnitCount, valueCount: value.count))
+        withUnsafeTemporaryAllocation(byteCount: value.count, alignment: 1) { copy in
+            bytes.withUnsafeBytes { copy.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[value])) }
+            append(name: name.rawBytes, value: UnsafeRawBufferPointer(copy))
+        }
     }
 
     /// Replaces every line of that name by one. `value` must not point into this section.
@@ -61,6 +56,7 @@ package func appendVia(_ fields: inout FieldSection, minorVersion: UInt8?, pseud
 
 /// How often Via names that pseudonym as a recipient: how often the message has been here (RFC 9110 §7.6.3).
 package func countVia(_ fields: FieldSection, pseudonym: [UInt8]) -> Int {
+    guard fields.mayContain("via") else { return 0 }
     var count = 0
     for index in fields.lines.indices where fields.has("via", at: index) {
         fields.withValue(at: index) { value in

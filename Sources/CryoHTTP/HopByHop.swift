@@ -7,9 +7,10 @@
 /// fields or the framing. At most `connectionOptionsMax` options are honoured (a request with more is refused by the parser).
 /// Run it before own fields are added. Cost: one pass, plus one per named option; no allocation.
 package func removeHopByHop(_ fields: inout FieldSection) {
+    guard fields.marks & hopByHopMarks != 0 else { return }
     var options = 0
     var index = 0
-    while index < fields.lines.count {
+    while fields.mayContain("connection"), index < fields.lines.count {
         if fields.has("connection", at: index) { removeNamed(inConnection: index, &fields, &options) }
         index += 1
     }
@@ -42,6 +43,12 @@ private func removeNamed(inConnection line: Int, _ fields: inout FieldSection, _
         }
     }
 }
+
+private let hopByHopNames: [StaticString] = [
+    "te", "trailer", "upgrade", "connection", "keep-alive", "http2-settings", "proxy-connection", "transfer-encoding",
+    "proxy-authenticate", "proxy-authorization", "proxy-authentication-info",
+]
+private let hopByHopMarks = hopByHopNames.reduce(0) { $0 | nameMark($1.rawBytes) }
 
 /// The fields that never pass, named by Connection or not.
 package func isHopByHop(_ name: UnsafeRawBufferPointer) -> Bool {

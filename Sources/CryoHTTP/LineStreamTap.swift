@@ -4,7 +4,7 @@
 /// A parser that is fed whatever pieces arrive and says where records end: at LF, with a CR before it dropped. Lines that are empty are no
 /// records. At most `recordBytesMax` of a record are kept.
 package struct LineStreamTap: Sendable {
-    /// What is kept of one record.
+    /// What is kept of one record, unless less is wanted.
     package static let recordBytesMax = 64 * 1024
 
     private var record: [UInt8] = []
@@ -13,7 +13,10 @@ package struct LineStreamTap: Sendable {
     /// Whole records so far.
     package private(set) var recordsCount: UInt64 = 0
 
-    package init() {}
+    private let keptBytesMax: Int
+
+    /// Who only counts records needs no more than two bytes of each: they tell whether a line is empty.
+    package init(recordBytesMax: Int = Self.recordBytesMax) { keptBytesMax = recordBytesMax }
 
     /// Whether bytes of a record are there whose line has not ended. At the end of a stream they are a record all the same.
     package var isInRecord: Bool { recordBytes > 0 }
@@ -33,7 +36,7 @@ package struct LineStreamTap: Sendable {
 
     /// The record whose line has not ended, at the end of the stream. nil: there is none.
     package mutating func finish() -> (bytes: [UInt8], isCut: Bool)? {
-        let isCut = recordBytes > UInt64(Self.recordBytesMax)
+        let isCut = recordBytes > UInt64(keptBytesMax)
         if !isCut, record.last == 0x0D { record.removeLast() }
         defer {
             record = []
@@ -45,7 +48,7 @@ package struct LineStreamTap: Sendable {
     }
 
     private mutating func take(_ bytes: UnsafeRawBufferPointer) {
-        record.append(contentsOf: bytes.prefix(Self.recordBytesMax - record.count))
+        record.append(contentsOf: bytes.prefix(keptBytesMax - record.count))
         recordBytes += UInt64(bytes.count)
     }
 }

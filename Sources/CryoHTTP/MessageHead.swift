@@ -41,7 +41,7 @@ package struct RequestHead: Sendable {
     @inlinable
     package func isMethod(_ name: StaticString) -> Bool {
         guard method.count == name.utf8CodeUnitCount else { return false }
-        return fields.bytes.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: $0[method]).elementsEqual(name.rawBytes) }
+        return fields.bytes.withUnsafeBytes { equals(UnsafeRawBufferPointer(rebasing: $0[method]), name) }
     }
 }
 

@@ -54,8 +54,7 @@ func judgeRequest(
     if found.connectionOptions > connectionOptionsMax { throw RequestRefusal("too many connection options") }
     try checkHostAndTarget(bytes, requestLine, host: found.host)
 
-    var fields = FieldSection(over: Array(bytes), lineCapacity: 0)
-    fields.lines = lines
+    let fields = FieldSection(over: Array(bytes), lines: lines)
     let hasBody = framing != .none && framing != .length(0)
     return RequestHead(
         fields: fields, method: requestLine.method, target: requestLine.target, minorVersion: requestLine.minorVersion, framing: framing,

@@ -182,8 +182,8 @@ private func parseRequestLine(_ line: UnsafeRawBufferPointer, targetBytesMax: In
 
 /// `HTTP/` DIGIT `.` DIGIT, case-sensitive (RFC 9112 §2.3). Well-formed but neither 1.0 nor 1.1: 505.
 private func parseVersion(_ bytes: UnsafeRawBufferPointer) throws(RequestRefusal) -> UInt8 {
-    let prefix: StaticString = "HTTP/"
-    guard bytes.count == 8, bytes[..<5].elementsEqual(prefix.rawBytes), bytes[5] &- 0x30 < 10, bytes[6] == 0x2E, bytes[7] &- 0x30 < 10
+    guard bytes.count == 8, equals(UnsafeRawBufferPointer(rebasing: bytes[..<5]), "HTTP/"), bytes[5] &- 0x30 < 10, bytes[6] == 0x2E,
+        bytes[7] &- 0x30 < 10
     else { throw RequestRefusal("malformed http version") }
     guard bytes[5] == 0x31, bytes[7] == 0x30 || bytes[7] == 0x31 else { throw RequestRefusal(status: 505, "http version not supported") }
     return bytes[7] &- 0x30

@@ -70,7 +70,7 @@ package struct ResponseAssembler: Sendable {
         if headBytes > limits.headBytesMax { return fail("response head is too large") }
         switch phase {
         case .statusLine: return takeStatusLine(text)
-        case .fields: return text.isEmpty ? endHead() : takeField(text)
+        case .fields: return text.isEmpty ? endHead() : takeField(text, of: line)
         case .trailers: return text.isEmpty ? .more : takeTrailer(text)
         case .failed: return .malformed(failure)
         }
@@ -84,8 +84,7 @@ package struct ResponseAssembler: Sendable {
 
     /// `HTTP/1.0`, `HTTP/1.1`, `HTTP/2` or `HTTP/3`, a space, three digits, and perhaps a space and anything (RFC 9112 §4).
     private mutating func takeStatusLine(_ text: UnsafeRawBufferPointer) -> ResponseLineResult {
-        let prefix: StaticString = "HTTP/"
-        guard text.count >= 10, text[..<5].elementsEqual(prefix.rawBytes) else { return fail("malformed status line") }
+        guard text.count >= 10, equals(UnsafeRawBufferPointer(rebasing: text[..<5]), "HTTP/") else { return fail("malformed status line") }
         var index = 6
         switch text[5] {
         case 0x31:
@@ -106,14 +105,16 @@ package struct ResponseAssembler: Sendable {
         return .more
     }
 
-    private mutating func takeField(_ text: UnsafeRawBufferPointer) -> ResponseLineResult {
+    /// `line` is `text` with its line end, if it had one: a whole line can go on by one copy.
+    private mutating func takeField(_ text: UnsafeRawBufferPointer, of line: UnsafeRawBufferPointer) -> ResponseLineResult {
         guard head.fields.lines.count < limits.fieldsMax else { return fail("too many response field lines") }
         switch parseFieldLine(text, 0..<text.count) {
         case .malformed(let reason): return fail(reason)
         case .line(var field):
             let start = head.fields.bytes.count
             if start == 0 { reserve() }
-            head.fields.bytes.append(contentsOf: text)
+            head.fields.bytes.append(contentsOf: line)
+            if line.count == text.count { head.fields.bytes.appendLineEnd() }
             field.nameStart += UInt32(truncatingIfNeeded: start)
             field.valueStart += UInt32(truncatingIfNeeded: start)
             head.fields.addLine(field)
@@ -124,7 +125,7 @@ package struct ResponseAssembler: Sendable {
     /// One growth for the usual head instead of one per few lines.
     private mutating func reserve() {
         head.fields.bytes.reserveCapacity(1024)
-        head.fields.lines.reserveCapacity(24)
+        head.fields.reserveLines(24)
     }
 
     private mutating func takeTrailer(_ text: UnsafeRawBufferPointer) -> ResponseLineResult {

@@ -4,6 +4,10 @@
 extension [UInt8] {
     /// Appends `HTTP/1.1 nnn Reason` CRLF. An unknown status gets an empty reason phrase.
     package mutating func appendStatusLine(_ status: UInt16) {
+        if status == 200 {
+            let usual: StaticString = "HTTP/1.1 200 OK\r\n"
+            return append(contentsOf: usual.rawBytes)
+        }
         let version: StaticString = "HTTP/1.1 "
         append(contentsOf: version.rawBytes)
         appendDecimal(UInt64(status))
@@ -31,18 +35,9 @@ extension [UInt8] {
         appendLineEnd()
     }
 
-    /// Appends every line that is not removed, in order, name spelling kept.
-    package mutating func appendFields(_ fields: FieldSection) {
-        fields.bytes.withUnsafeBytes { bytes in
-            for line in fields.lines where !line.isRemoved {
-                append(contentsOf: bytes[line.name])
-                append(0x3A)
-                append(0x20)
-                append(contentsOf: bytes[line.value])
-                appendLineEnd()
-            }
-        }
-    }
+    /// Appends every line that is not removed, in order, name spelling kept. Lines that lie one behind the other as they go on the wire
+    /// are appended by one copy.
+    package mutating func appendFields(_ fields: FieldSection) { fields.forEachRun { append(contentsOf: $0) } }
 
     /// Appends `Date` for that second.
     package mutating func appendDateField(unixSeconds: Int64) {
@@ -59,11 +54,15 @@ extension [UInt8] {
     }
 
     package mutating func appendDecimal(_ value: UInt64) {
-        var divisor: UInt64 = 1
-        while value / divisor >= 10 { divisor *= 10 }
-        while divisor > 0 {
-            append(0x30 + UInt8(truncatingIfNeeded: value / divisor % 10))
-            divisor /= 10
+        var rest = value
+        withUnsafeTemporaryAllocation(byteCount: 20, alignment: 1) { digits in
+            var start = 20
+            repeat {
+                start -= 1
+                digits[start] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
+                rest /= 10
+            } while rest > 0
+            append(contentsOf: digits[start...])
         }
     }
 

@@ -10,6 +10,14 @@ package enum HookOwner: Sendable, Hashable {
     case token(String)
     case policy(String)
 
+    /// `token` or `policy`, and its name.
+    package var parts: (kind: String, name: String) {
+        switch self {
+        case .token(let name): ("token", name)
+        case .policy(let name): ("policy", name)
+        }
+    }
+
     package var text: String {
         switch self {
         case .token(let name): "token \(name)"

@@ -55,6 +55,23 @@ package enum JSONEscape {
         return (word | control | special) & highs == 0
     }
 
+    /// True when `content` is ASCII without anything to escape, and may be copied as it is. May say false for such a text, never true
+    /// for another.
+    static func isPlain(_ content: UnsafeRawBufferPointer) -> Bool {
+        let count = content.count
+        if count >= 8 {
+            var at = 0
+            while at + 8 <= count {
+                guard isPlain(content.loadUnaligned(fromByteOffset: at, as: UInt64.self)) else { return false }
+                at += 8
+            }
+            // The last eight, some of them for the second time.
+            return isPlain(content.loadUnaligned(fromByteOffset: count - 8, as: UInt64.self))
+        }
+        for byte in content where byte < 0x20 || byte >= 0x7F || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { return false }
+        return true
+    }
+
     private static func isLineSeparator(_ content: UnsafeRawBufferPointer, _ at: Int) -> Bool {
         content[at] == 0xE2 && content[at + 1] == 0x80 && content[at + 2] & 0xFE == 0xA8
     }

@@ -123,7 +123,7 @@ import Testing
     }
 
     @Test("a directory that is not there, and one in the place of the file, are told at the start") func cannotStart() {
-        #expect(throws: SystemError.self) { _ = try AuditWriter(path: directory.file("none/audit.jsonl"), warn: { _ in }) }
-        #expect(throws: SystemError.self) { _ = try AuditWriter(path: directory.path, warn: { _ in }) }
+        #expect(throws: AuditError.self) { _ = try AuditWriter(path: directory.file("none/audit.jsonl"), warn: { _ in }) }
+        #expect(throws: AuditError.self) { _ = try AuditWriter(path: directory.path, warn: { _ in }) }
     }
 }

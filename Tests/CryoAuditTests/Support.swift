@@ -55,6 +55,18 @@ final class TemporaryDirectory: Sendable {
     }
 }
 
+extension AuditWriter {
+    /// Without a chain and without rotation: what is in the file is what was appended.
+    convenience init(
+        path: String, warn: @escaping @Sendable (String) -> Void, system: AuditSystem = AuditSystem(),
+        monotonic: (@Sendable () -> UInt64)? = nil
+    ) throws {
+        var system = system
+        if let monotonic { system.monotonic = monotonic }
+        try self.init(path: path, settings: .plain, warn: warn, system: system)
+    }
+}
+
 func append(_ line: String, to writer: AuditWriter) -> AuditOutcome { Array(line.utf8).withUnsafeBytes { writer.append($0) } }
 
 final class Warnings: Sendable {

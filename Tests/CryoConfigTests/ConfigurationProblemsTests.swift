@@ -30,7 +30,9 @@ private let manyPaths = (1...65).map { "p\($0)" }.joined(separator: ", ")
         return []
     }
 
-    @Test("A problem is told with its place, in exact words", arguments: structure + listen + upstreams + tokens + policies + routes)
+    @Test(
+        "A problem is told with its place, in exact words",
+        arguments: structure + listen + upstreams + tokens + policies + routes + drills)
     func told(example: Case) {
         let rest = Self.right.filter { $0.0 != example.section }.map { "\($0.0): \($0.1)\n" }.joined()
         let section = example.section.isEmpty ? "" : "\(example.section): "
@@ -238,7 +240,21 @@ private let manyPaths = (1...65).map { "p\($0)" }.joined(separator: ", ")
             "1:34: tokens.t.login.sign_in: there is no token yet: {token} and {refresh_token} belong into refresh"),
         Case(
             "tokens", "{ t: { login: { sign_in: { url: https://a.example }, fields: { token: t }, transient_codes: [1] } } }",
-            "1:101: tokens.t.login.transient_codes: codes are those of the field that success names"),
+            "1:101: tokens.t.login.transient_codes: without success no answer is refused by a code"),
+        Case(
+            "tokens",
+            "{ t: { login: { sign_in: { url: https://a.example }, fields: { token: t }, "
+                + "success: { all: [{ field: a, equals: 0 }, { field: b, in: [] }, { field: c }] }, refusal_codes: [1] } } }",
+            "1:142: tokens.t.login.success.all[1].in: needs at least one value",
+            "1:148: tokens.t.login.success.all[2]: needs one of equals, in, range, exists, truthy, matches, all, any, not",
+            "1:180: tokens.t.login.refusal_codes: needs code: success looks at more than one field"),
+        Case(
+            "tokens", "{ t: { login: { sign_in: { url: https://a.example }, fields: { token: t }, success: code0_msg_dta, code: c } } }",
+            "1:93: tokens.t.login.success: expected code0_msg_data, code200_msg_data, code0_message_data, retCode, status_ok, "
+                + "success_true, found code0_msg_dta, did you mean \"code0_msg_data\""),
+        Case(
+            "tokens", "{ t: { login: { sign_in: { url: https://a.example }, fields: { token: t }, code: c } } }",
+            "1:90: tokens.t.login.code: only success makes codes of use"),
         Case(
             "tokens", "{ t: { login: { refresh: { url: https://a.example, json: {}, form: {} }, fields: { token: t } } } }",
             "1:70: tokens.t.login.refresh: form and json exclude each other"),
@@ -246,6 +262,13 @@ private let manyPaths = (1...65).map { "p\($0)" }.joined(separator: ", ")
             "tokens", "{ t: { login: { refresh: { url: https://a.example, json: { a: {token} } }, fields: { token: a..b } } } }",
             "1:71: tokens.t.login.refresh.json.a: a placeholder needs quotes, did you mean \"{token}\"",
             "1:101: tokens.t.login.fields.token: not a path into JSON: write data.token or /data/token, at most 32 segments"),
+    ]
+
+    static let drills = [
+        Case(
+            "routes", "[{ name: r, path: /a/*, upstream: api, methods: [POST], drill: /b }]",
+            "1:72: routes[0].drill: not a path of this route", "1:72: routes[0].drill: the route has no token",
+            "1:72: routes[0].drill: the route takes no GET")
     ]
 
     static let policies = [

@@ -116,7 +116,7 @@ let designExample = """
             return
         }
         #expect(refresh.fields.token == JSONPath("data.token") && refresh.fields.expiresIn == JSONPath("data.expiresIn"))
-        #expect(login.success?.equals == .number("0"))
+        #expect(login.success == .equals(try #require(JSONPath("code")), .number("0")) && login.codePath == JSONPath("code"))
         guard case .environment("APP_REFRESH_TOKEN") = token.initialRefreshToken else {
             Issue.record("the reference is lost")
             return
@@ -213,6 +213,33 @@ let designExample = """
         #expect(login.signIn?.fields.token == JSONPath("first") && login.refresh?.fields.token == JSONPath("later"))
         #expect(login.refresh?.fields.expiresAt == JSONPath("until") && login.references.count == 1)
         #expect(login.transientCodes == ["50301"] && login.refusalStatuses == [401])
+    }
+
+    @Test(
+        "The success of a login is a condition of policies or a preset; the code of a failure is where it says, or where one can tell",
+        arguments: [
+            ("{ field: a.b, in: [0, OK] }", "a.b"), ("{ not: { field: x, exists: true } }", "x"), ("retCode", "retCode"),
+            ("{ any: [{ field: x, equals: 1 }, { field: x, equals: 2 }] }", "x"), ("status_ok", "code"),
+            ("{ all: [{ field: x, truthy: true }, { field: y, matches: \"OK*\" }] }", nil),
+            ("{ all: [{ field: x, truthy: true }, { field: y, range: { min: 1 } }] }, code: c", "c"), ("success_true, code: c", "c"),
+        ] as [(String, String?)])
+    func loginSuccess(text: String, code: String?) throws {
+        let loaded = try read(
+            """
+            listen: { address: 127.0.0.1:0 }
+            upstreams: { api: { url: https://a.example } }
+            tokens:
+              t: { login: { sign_in: { url: "https://a.example/in" }, fields: { token: t }, success: \(text) } }
+            policies:
+              p: { success: \(text) }
+            routes: [ { name: r, path: /*, upstream: api } ]
+            """)
+        guard case .login(let login) = loaded.configuration.tokens[0].source else {
+            Issue.record("another source")
+            return
+        }
+        #expect(login.success != nil && login.success == loaded.configuration.policies[0].success)
+        #expect(login.codePath == code.flatMap { JSONPath($0) })
     }
 
     @Test("A client key takes the place of unsafe_listen, and cors says what pages may do")

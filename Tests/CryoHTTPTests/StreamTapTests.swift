@@ -66,6 +66,49 @@ struct StreamTapTests {
         }
     }
 
+    @Test("lines may be put in wherever no field of an event waits for its end, and change nothing there")
+    func clearPlaces() {
+        var tap = EventStreamTap()
+        #expect(tap.isClear)
+        for (piece, isClear) in [
+            ("data: x", false), ("\n", false), ("\n", true), ("d", false), ("\n", true), (": c", false), ("\r", true), ("\n", true),
+            ("id", false),
+            ("\r\n", false), ("\r", true), ("\n", true), ("retry: x\n", true), ("retry: 1\n", false), ("\n", true),
+        ] {
+            _ = events(of: latin(piece), &tap)
+            #expect(tap.isClear == isClear, "after \(piece.debugDescription)")
+        }
+        let stream = latin(": c\ndata: a\r\n\r\nother\n: d\r\rdata: b\rid: 1\nevent: x\n\n\nretry: 7\n\n")
+        let whole = events(of: stream)
+        for cut in 0...stream.count {
+            var tap = EventStreamTap()
+            let before = events(of: Array(stream[..<cut]), &tap)
+            guard tap.isClear else { continue }
+            let after = events(of: latin(":\n\n") + stream[cut...], &tap)
+            #expect((before + after).map(\.withoutSize) == whole.map(\.withoutSize), "cut at \(cut)")
+        }
+    }
+
+    @Test("who only counts keeps nothing of the content, and finds the same events and records")
+    func countsOnly() {
+        let stream = latin("data: a\nid: 1\n\nevent: e\n\ndata\n\n")
+        var tap = EventStreamTap(contentBytesMax: 0)
+        let events = events(of: stream, &tap)
+        #expect(events.count == 3 && events.allSatisfy { $0.content.isEmpty } && events.map(\.hasContent) == [true, false, true])
+        #expect(events.first?.id == latin("1"))
+        var lines = LineStreamTap(recordBytesMax: 2)
+        var count = 0
+        latin("{}\r\n\r\n\n123\nx").withUnsafeBytes { bytes in
+            var index = 0
+            while index < bytes.count {
+                let (consumed, record) = lines.next(UnsafeRawBufferPointer(rebasing: bytes[index...]))
+                index += consumed
+                if record != nil { count += 1 }
+            }
+        }
+        #expect(count == 2 && lines.finish() != nil && lines.recordsCount == 3)
+    }
+
     @Test("content is kept up to its bound, and one byte more is marked as cut")
     func bounds() {
         let limit = EventStreamTap.contentBytesMax
@@ -131,5 +174,13 @@ struct StreamTapTests {
             }
         }
         return records
+    }
+}
+
+extension StreamEvent {
+    fileprivate var withoutSize: StreamEvent {
+        var event = self
+        event.bytes = 0
+        return event
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import CryoJSON
 
 @Suite struct JSONWriterTests {
-    private func text(_ writer: JSONWriter) -> String { String(decoding: writer.bytes, as: UTF8.self) }
+    private func text(_ writer: borrowing JSONWriter) -> String { String(decoding: writer.bytes, as: UTF8.self) }
 
     @Test("Commas and nesting come out right")
     func nesting() {
@@ -83,9 +83,9 @@ import Testing
         var writer = JSONWriter()
         writer.reserveCapacity(1000)
         writer.integer(1)
-        let capacity = writer.bytes.capacity
+        let capacity = writer.capacity
         writer.reset()
-        #expect(writer.bytes.capacity == capacity)
+        #expect(writer.capacity == capacity)
         writer.beginArray()
         writer.endArray()
         writer.endLine()

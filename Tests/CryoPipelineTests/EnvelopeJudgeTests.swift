@@ -27,7 +27,7 @@ private func judged(_ body: String, _ change: (inout PolicySettings) -> Void = {
 }
 
 private func data(_ settings: inout PolicySettings) { settings.view = .data }
-private func code0(missing: SuccessRule.Missing = .success, isStrict: Bool = false) -> SuccessPredicate? {
+private func code0(missing: SuccessTest.Missing = .success, isStrict: Bool = false) -> SuccessPredicate? {
     JSONPath("code").map { .equals($0, .number("0"), missing: missing, isStrict: isStrict) }
 }
 private func never(_ settings: inout PolicySettings) {

@@ -367,4 +367,19 @@ struct ExchangeDeadlineTests {
         bench.answer(200, json, "ok")
         #expect(bench.reply == "ok" && bench.sink.callsAfterEnd == 0)
     }
+
+    @Test("SS8: a stream is not cached unless the upstream says so; nothing else is touched")
+    func streamsAreNotCached() {
+        for (fields, wanted) in [
+            ([("Content-Type", "text/event-stream")], ["no-store"]),
+            ([("Content-Type", "text/event-stream"), ("Cache-Control", "x")], ["x"]),
+            ([("Content-Type", "application/x-ndjson")], []), ([("Content-Type", "application/json")], []),
+        ] as [([(String, String)], [String])] {
+            let bench = Bench()
+            bench.begin(requestHead())
+            bench.answer(200, fields, "x")
+            let seen = lines(bench.sink.fields).filter { $0.hasPrefix("Cache-Control: ") }.map { String($0.dropFirst(15)) }
+            #expect(seen == wanted)
+        }
+    }
 }

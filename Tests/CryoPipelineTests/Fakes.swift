@@ -199,13 +199,30 @@ final class FakeForwarder: Forwarder {
 
 final class FakeAuditSink: AuditSink {
     private let kept = Mutex<[String]>([])
+    private let waiting = Mutex<[@Sendable (Bool) -> Void]>([])
+    private let writable = Atomic<Bool>(true)
 
     var lines: [String] { kept.withLock { $0 } }
+    var isWritable: Bool {
+        get { writable.load(ordering: .relaxed) }
+        set { writable.store(newValue, ordering: .relaxed) }
+    }
+    var waiters: Int { waiting.withLock { $0.count } }
 
     func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome {
         let text = String(decoding: line, as: UTF8.self)
         kept.withLock { $0.append(text) }
         return .written
+    }
+
+    func confirm(_ completion: @escaping @Sendable (Bool) -> Void) { waiting.withLock { $0.append(completion) } }
+
+    func confirmAll(_ isWritten: Bool) {
+        let all = waiting.withLock { waiting in
+            defer { waiting = [] }
+            return waiting
+        }
+        for completion in all { completion(isWritten) }
     }
 }
 
@@ -338,7 +355,8 @@ final class Bench {
         trustedProxies: [String] = [], connect: ListenSettings.Connect = .off, tokens: (inout TokenSettings) -> Void = { _ in },
         upstream: (inout UpstreamSettings) -> Void = { _ in }, route: (inout RouteSettings) -> Void = { _ in },
         audit auditing: (inout AuditSettings) -> Void = { _ in }, others: [CredentialStore] = [], policies: [PolicyPlan] = [],
-        hooks: (any HookSink)? = nil
+        hooks: (any HookSink)? = nil, statistics: ExchangeStatistics? = nil, signer: RequestSigner? = nil,
+        echoes: EchoReports? = nil
     ) {
         scheduler = FakeScheduler(clock: clock)
         refresher = ScriptedRefresher(canRefresh: canRefresh)
@@ -346,17 +364,17 @@ final class Bench {
         var settings = UpstreamSettings(
             name: "api", url: UpstreamURL(isTLS: true, host: "api.example.com", port: 443, basePath: basePath))
         upstream(&settings)
-        let upstreamPlan = UpstreamPlan(settings)
+        let upstreamPlan = UpstreamPlan(settings, signer: signer)
         var routeSettings = RouteSettings(name: "api", path: "/*", upstream: "api")
         route(&routeSettings)
-        let routePlan = RoutePlan(routeSettings, upstream: upstreamPlan, credentials: credentials, policy: policy)
+        let routePlan = RoutePlan(routeSettings, upstream: upstreamPlan, credentials: credentials, policy: policy, statistics: statistics)
         var auditSettings = AuditSettings(file: "audit.jsonl")
         auditing(&auditSettings)
         plan = PipelinePlan(
             routes: [routePlan], upstreams: [upstreamPlan], credentials: (credentials.map { [$0] } ?? []) + others, hosts: ["localhost"],
             audit: auditSettings, auditSink: audit, limits: LimitSettings(), clientKey: clientKey,
             trustedProxies: trustedProxies.compactMap { AddressBlock($0) }, connect: connect, policies: policies, hooks: hooks,
-            feed: feed)
+            feed: feed, echoes: echoes)
     }
 
     /// An exchange and the forwarder that remembers it hold each other; so does work nobody has run.

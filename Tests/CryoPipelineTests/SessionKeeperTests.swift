@@ -17,11 +17,24 @@ private final class Told: SessionObserver {
 /// Persisting ends when the test says so.
 private final class Disk: Sendable {
     private let waiting = Mutex<[@Sendable () -> Void]>([])
+    private let seen = Mutex<[String]>([])
     let isHeld: Bool
     init(isHeld: Bool = false) { self.isHeld = isHeld }
 
-    func persist(_ new: NewCredential?, _ completion: @escaping @Sendable () -> Void) {
+    func persist(_ change: LoginChange, _ completion: @escaping @Sendable () -> Void) {
+        seen.withLock { $0.append(text(of: change)) }
         if isHeld { waiting.withLock { $0.append(completion) } } else { completion() }
+    }
+
+    /// What was put on it and taken from it, in order.
+    var changes: [String] { seen.withLock { $0 } }
+
+    private func text(of change: LoginChange) -> String {
+        switch change {
+        case .login: "login"
+        case .loggedOut: "loggedOut"
+        case .expired: "expired"
+        }
     }
 
     func release() {
@@ -46,7 +59,7 @@ private final class House {
         let clock = clock
         let keeper = SessionKeeper(
             name: "user", revision: .random(), monotonic: { clock.nanoseconds },
-            later: { [timers] _, work in timers.persist(nil, work) }, observer: told)
+            later: { [timers] _, work in timers.persist(.expired, work) }, observer: told)
         self.keeper = keeper
         for name in names {
             let refresher = ScriptedRefresher()
@@ -99,6 +112,23 @@ struct SessionKeeperTests {
         house.stores["a"]?.refreshInBackground(.refused(version: 1))
         house.refreshers["a"]?.end(.rejected(detail: "no"))
         #expect(house.told.all == [.expired(revision: revision)] && house.stores["b"]?.snapshot() == nil)
+    }
+
+    @Test("an end of the login before, while another one is on its way to the disk, takes nothing from the disk")
+    func endDuringLogin() {
+        let disk = Disk(isHeld: true)
+        let house = House(["a", "b"], initial: ["a": "token-a", "b": "token-b"], disk: disk)
+        let old = house.keeper.session.revision
+        house.keeper.logIn(["a": NewCredential(token: Secret("token-a-two"))]) { _ in }
+        house.stores["a"]?.refreshInBackground(.refused(version: 1))
+        house.refreshers["a"]?.end(.rejected(detail: "no"))
+        // The token that the login does not name is forgotten, the other one's new pair stays.
+        #expect(house.told.all == [.expired(revision: old)] && disk.changes == ["login", "expired"])
+        disk.release()
+        #expect(house.keeper.session.state == .authenticated && house.keeper.session.revision != old)
+        #expect(house.stores["a"]?.snapshot()?.token.matches(Secret("token-a-two")) == true)
+        _ = house.keeper.logOut(expected: nil)
+        #expect(disk.changes.suffix(2) == ["loggedOut", "loggedOut"])
     }
 
     @Test("a login sets the tokens it names, takes the others along, and is told once")

@@ -22,7 +22,7 @@ private func isSuccess(_ body: String, _ predicate: SuccessPredicate?) -> Bool? 
 }
 
 private func test(
-    _ field: String, _ condition: Condition, missing: SuccessRule.Missing = .success, isStrict: Bool = false
+    _ field: String, _ condition: Condition, missing: SuccessTest.Missing = .success, isStrict: Bool = false
 ) -> SuccessPredicate? {
     JSONPath(field).map { .test(SuccessTest(path: $0, condition: condition, missing: missing, isStrict: isStrict)) }
 }
@@ -77,7 +77,7 @@ struct SuccessPredicateTests {
 
     @Test("exists takes null for there, truthy does not; neither asks what a missing member is")
     func existsAndTruthy() {
-        for missing in SuccessRule.Missing.allCases {
+        for missing in SuccessTest.Missing.allCases {
             #expect(verdicts(test("v", .exists(true), missing: missing)) == holding(Array(1..<values.count)))
             #expect(verdicts(test("v", .exists(false), missing: missing)) == holding([0]))
             #expect(verdicts(test("v", .truthy(true), missing: missing)) == holding([3, 5, 7, 9, 10, 11, 12, 13, 14, 15]))
@@ -111,7 +111,7 @@ struct SuccessPredicateTests {
 
     @Test("missing says what the answer is, also inside not")
     func missing() throws {
-        for missing in SuccessRule.Missing.allCases {
+        for missing in SuccessTest.Missing.allCases {
             let isWanted = missing == .success
             let rule = try #require(test("v", .equals(.number("7")), missing: missing))
             #expect(

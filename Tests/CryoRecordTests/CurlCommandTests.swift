@@ -98,7 +98,7 @@ private let gateway = RequestDestination(base: "http://127.0.0.1:8080")
     @Test("Values that were taken out become variables, wherever they stood")
     func placeholders() throws {
         let request = try request(
-            #""method":"POST","target":"/a?key=***&b=1","request_headers":[["X-Api-Key","***"],["Cookie","a=hmac-sha256:0aF; b"]],"#
+            #""method":"POST","target":"/a?key=***&b=1","request_headers":[["X-Api-Key","***"],["Cookie","a=hmac:0123456789abcdef0123456789abcdef; b"]],"#
                 + #""request_body":"{\"p\":\"***\"}""#)
         let command = CurlCommand(request, to: gateway)
         let environment = ["X_API_KEY": "K", "COOKIE": "C", "SECRET": "S"]

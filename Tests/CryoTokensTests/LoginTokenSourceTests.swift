@@ -12,7 +12,8 @@ import Testing
         fields.refreshToken = JSONPath("data.refreshToken")
         fields.expiresIn = JSONPath("data.expiresIn")
         var login = LoginSettings(refresh: LoginCall(call, fields: fields))
-        login.success = SuccessRule(path: try #require(JSONPath("code")), equals: .number("0"))
+        login.success = .equals(try #require(JSONPath("code")), .number("0"))
+        login.codePath = JSONPath("code")
         var settings = TokenSettings(name: "app", source: .login(login))
         settings.refresh.timeoutMilliseconds = 5000
         return settings
@@ -77,6 +78,54 @@ import Testing
         let endpoint = LoopbackEndpoint(answer(status, body))
         defer { endpoint.stop() }
         #expect(text(of: await refresh(try load(settings(endpoint, .none)).refresher, current)) == expected)
+    }
+
+    private static let code = JSONPath("code") ?? .root
+    private static let state = JSONPath("state") ?? .root
+    private static func test(_ path: JSONPath, _ condition: SuccessTest.Condition) -> SuccessPredicate {
+        .test(SuccessTest(path: path, condition: condition, missing: .failure))
+    }
+    private static let twoHundreds = SuccessTest.Condition.range(JSONNumberRange(lowest: "200", highest: "299"))
+    private static let statusOK = EnvelopePreset.named("status_ok")?.success ?? .any([])
+    private static func words(_ words: String...) -> SuccessTest.Condition { .oneOf(words.map { .string(Array($0.utf8)) }) }
+
+    @Test(
+        "success may be any condition of a policy; its codes are where code says",
+        arguments: [
+            (test(state, words("ok", "done")), #"{"state":"done","token":"a1"}"#, nil),
+            (test(state, words("ok", "done")), #"{"state":"no","code":7,"token":"a1"}"#, "its code 7 (code_refused)"),
+            (test(code, twoHundreds), #"{"code":201,"token":"a1"}"#, nil),
+            (test(code, twoHundreds), #"{"code":50301,"token":"a1"}"#, "its code 50301 (answer_code)"),
+            (test(state, .exists(false)), #"{"state":null,"token":"a1"}"#, "its code (code_refused)"),
+            (test(state, .truthy(true)), #"{"state":0,"token":"a1"}"#, "its code (code_refused)"),
+            (.not(test(code, .exists(true))), #"{"token":"a1"}"#, nil),
+            (.all([test(code, words("0")), test(state, .truthy(true))]), #"{"code":"0","state":1,"token":"a1"}"#, nil),
+            (.all([test(code, words("0")), test(state, .truthy(true))]), #"{"code":"0","token":"a1"}"#, "its code 0 (code_refused)"),
+            (.any([test(code, words("0")), test(state, .truthy(true))]), #"{"code":"9","state":1,"token":"a1"}"#, nil),
+            (statusOK, #"{"status":"success","token":"a1"}"#, nil),
+            (statusOK, #"{"status":"fail","code":"E","token":"a1"}"#, "its code (code_refused)"),
+        ] as [(SuccessPredicate, String, String?)])
+    func conditions(success: SuccessPredicate, body: String, refusal: String?) async throws {
+        let endpoint = LoopbackEndpoint(answer(200, body))
+        defer { endpoint.stop() }
+        var call = TokenCall(url: endpoint.url)
+        call.body = .form([(name: "rt", value: "{refresh_token}")])
+        var login = LoginSettings(refresh: LoginCall(call, fields: TokenFields(token: try #require(JSONPath("token")))))
+        login.success = success
+        login.codePath = Self.code
+        login.transientCodes = ["50301"]
+        let told = text(of: await refresh(try load(TokenSettings(name: "app", source: .login(login))).refresher, current))
+        let end = refusal?.hasSuffix("(answer_code)") == true ? "failed" : "rejected"
+        #expect(told == refusal.map { "\(end): the refresh call was refused by \($0)" } ?? "renewed a1 r\"0")
+    }
+
+    @Test("a condition over several fields without a code refuses for good") func noCode() async throws {
+        let endpoint = LoopbackEndpoint(answer(200, #"{"code":1,"token":"a1"}"#))
+        defer { endpoint.stop() }
+        var login = LoginSettings(refresh: LoginCall(TokenCall(url: endpoint.url), fields: TokenFields(token: Self.state)))
+        login.success = .all([Self.test(Self.code, Self.words("0")), Self.test(Self.state, .truthy(true))])
+        let told = text(of: await refresh(try load(TokenSettings(name: "app", source: .login(login))).refresher, current))
+        #expect(told == "rejected: the refresh call was refused by the condition of success (code_refused)")
     }
 
     @Test("without the token a template needs there is no call") func nothingToAskWith() async throws {

@@ -64,22 +64,22 @@ import Testing
 
     @Test("a login from outside replaces what was kept, and what an earlier one's refresh brings is not kept") func login() {
         let keeper = keeper("r0")
-        keeper.adopt(pair(5))
+        keeper.adopt(.login(pair(5)))
         #expect(directory.read("app.json")?.holds("a5") == true)
         _ = keeper.keep(pair(1), presented: Secret("r0"))
         #expect(directory.read("app.json")?.holds("a5") == true && keeper.refreshToken(for: nil)?.text == "r5")
         _ = keeper.keep(pair(6), presented: Secret("r5"))
         #expect(directory.read("app.json")?.holds("a6") == true)
-        keeper.adopt(nil)
+        keeper.adopt(.expired)
         #expect(directory.names == [] && keeper.refreshToken(for: nil) == nil)
-        keeper.adopt(nil)
+        keeper.adopt(.expired)
         #expect(reports.all == [])
     }
 
     @Test("a mark of a refresh that never ended is said and counted at the next start, once") func interrupted() throws {
         let store = TokenStoreFile(path: path)
         try store.write(pair(1))
-        store.setMark()
+        directory.write("app.json.refreshing", "1\n")
         var settings = TokenSettings(name: "a", source: .oauth2(OAuth2Settings(tokenEndpoint: "http://127.0.0.1:1", clientID: "me")))
         settings.storeFile = path
         let loaded = try load(settings, reports)

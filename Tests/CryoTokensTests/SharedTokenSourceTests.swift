@@ -115,9 +115,9 @@ private func eventually(_ condition: () -> Bool) async -> Bool {
         let one = Replica(ScriptedSource { _ in renewed(1) }, server.settings())
         let other = Replica(ScriptedSource { _ in .rejected(detail: "asked") }, server.settings())
         _ = await refresh(one.source, current)
-        one.source.adopt(NewCredential(token: Secret("a5"), refreshToken: Secret("r5")))
+        one.source.adopt(.login(NewCredential(token: Secret("a5"), refreshToken: Secret("r5"))))
         #expect(text(of: await refresh(other.source, current)) == "renewed a5 r5")
-        one.source.adopt(nil)
+        one.source.adopt(.loggedOut)
         let result = text(of: await refresh(other.source, credential("a5", refreshToken: "r5")))
         #expect(result == "rejected: another gateway was told that the refresh token is refused")
     }

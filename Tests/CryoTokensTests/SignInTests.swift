@@ -20,7 +20,8 @@ import Testing
         fields.expiresAt = JSONPath("data.until")
         let call = LoginCall(second, fields: fields)
         var login = LoginSettings(signIn: LoginCall(first, fields: fields), refresh: refreshes ? call : nil)
-        login.success = SuccessRule(path: try #require(JSONPath("code")), equals: .number("0"), missing: .failure)
+        login.success = .equals(try #require(JSONPath("code")), .number("0"), missing: .failure)
+        login.codePath = JSONPath("code")
         login.transientCodes = ["50301"]
         setenv("CRYONET_TEST_APP", "a b", 1)
         setenv("CRYONET_TEST_PASSWORD", "p\"1", 1)
@@ -61,7 +62,9 @@ import Testing
         let source = try load(token(settings(endpoint), store: true))
         #expect(text(of: await refresh(source.refresher, credential("a1", refreshToken: "r1"))) == "renewed a2 r2")
         // The store threw the result away and still holds the old pair.
-        #expect(text(of: await refresh(source.refresher, credential("a1", refreshToken: "r1"))) == "renewed a3 r3")
+        #expect(text(of: await refresh(source.refresher, credential("a1", refreshToken: "r1"))) == "renewed a2 r2")
+        #expect(source.counters.count(of: .takenOver) == 1)
+        #expect(text(of: await refresh(source.refresher, credential("a2", refreshToken: "r2"))) == "renewed a3 r3")
         #expect(endpoint.requests.map { $0.body.hasPrefix("rt=") ? $0.body : "login" } == ["rt=r1", "login", "rt=r2"])
         #expect(directory.read("app.json")?.holds("r3") == true)
     }

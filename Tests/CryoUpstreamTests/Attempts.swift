@@ -166,6 +166,6 @@ func request(
     section.append("Host", Array("up.test".utf8))
     for (name, value) in fields { section.append(name: Array(name.utf8), value: Array(value.utf8)) }
     return AttemptRequest(
-        upstream: upstream, method: Array(method.utf8), target: Array(target.utf8), fields: section, framing: framing,
+        upstream: UpstreamPlan(upstream), method: Array(method.utf8), target: Array(target.utf8), fields: section, framing: framing,
         isIdempotent: method != "POST")
 }

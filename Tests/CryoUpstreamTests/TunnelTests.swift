@@ -40,7 +40,7 @@ import Testing
         #expect(recorder.ended && recorder.error == nil && recorder.head?.status == 101)
         #expect(recorder.body == Array("firstlast".utf8))
         let head =
-            "GET /chat?a=1 HTTP/1.1\r\nHost: up.test\r\nX-Empty: \r\nSec-WebSocket-Key: k\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+            "GET /chat?a=1 HTTP/1.1\r\nHost: up.test\r\nX-Empty:\r\nSec-WebSocket-Key: k\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
         #expect(noted.wait(timeout: .now() + 10) == .success)
         #expect(server.notes == [head, "up", "closed"])
         attempts.onWorker { #expect(attempts.forwarder.openAttempts == 0) }
@@ -57,10 +57,10 @@ import Testing
             server.note(connection.waitForClose() ? "closed" : "more")
             noted.signal()
         }
-        var attempt = request(server, "CONNECT", "up.test:443")
+        var settings = upstream(server.port, isTLS: true)
+        settings.tls.pins = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
+        var attempt = request(settings, "CONNECT", "up.test:443")
         attempt.isConnect = true
-        attempt.upstream.url.isTLS = true
-        attempt.upstream.tls.pins = ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
         let recorder = Recorder()
         recorder.request = [Array("up".utf8)]
         attempts.run(attempt, recorder)

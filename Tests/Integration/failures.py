@@ -3,7 +3,7 @@
 MEMBERS = {"type", "title", "status", "detail", "instance", "kind", "message", "statusCode", "businessCode",
            "authenticationRevision", "responseData", "underlyingError", "reason", "step", "origin", "retryable", "attempts",
            "domain", "code", "requestId", "route"}
-OPTIONAL_MEMBERS = {"responseDataEncoding", "responseDataTruncated", "codeName"}
+OPTIONAL_MEMBERS = {"responseDataEncoding", "responseDataTruncated", "codeName", "problems"}
 KINDS = {"authenticationExpired", "http", "business", "network", "decoding", "cancelled", "interceptorMissing", "unknown"}
 
 

@@ -33,6 +33,7 @@ def test_the_mode_of_the_file(unix_gateway, mode, bits):
 def test_a_listed_user_gets_in(unix_gateway):
     gw = unix_gateway(peer_uid=[4_000_000_000, os.getuid()])
     assert curl("--unix-socket", gw.path, "http://localhost/x").status == 200
+    assert gw.wait_audit(1)[0]["identity"] == {"uid": os.getuid()}
 
 
 def test_another_user_is_closed_without_a_word(unix_gateway):

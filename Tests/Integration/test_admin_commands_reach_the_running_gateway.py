@@ -7,6 +7,7 @@ import pytest
 
 from admin import Admin, with_admin
 from client import get
+from failures import assert_failure
 from gateway import configuration, merged, run_command
 from upstream import Answer
 from waiting import wait_until
@@ -102,6 +103,44 @@ def test_reload_takes_a_good_file_and_tells_of_a_bad_one(admin, make_upstream):
     bad = admin.command("reload")
     assert bad.returncode == 1 and "admin_refused" in bad.stderr
     assert get(admin.gateway, "/x").body == b"two"
+
+
+def test_a_refused_reload_lists_the_problems_with_their_places(admin):
+    gw = admin.gateway
+    gw.expected_errors = [r"reload|cryonet\.yaml"]
+    with open(gw.config_file, "w", encoding="utf-8") as file:
+        file.write("listen: { address: 127.0.0.1:0 }\nadmin: { address: 127.0.0.1:0 }\nupstreams: { api: { url: ftp://a } }\n"
+                   "routes:\n  - { name: r, path: /*, upstream: apo }\nrouts: []\n")
+    failure = assert_failure(admin.call("POST", "/api/reload"), 409, "admin_refused")
+    assert failure["detail"] == "the configuration has problems; the old one stays"
+    places = [problem.partition(": ")[0] for problem in failure["problems"]]
+    assert places == [f"{gw.config_file}:{place}" for place in ("3:26", "5:36", "6:1")], failure["problems"]
+    assert 'did you mean "api"' in failure["problems"][1] and 'unknown key "routs"' in failure["problems"][2]
+    told = admin.command("reload")
+    assert told.returncode == 1 and all(problem in told.stderr.splitlines() for problem in failure["problems"])
+    os.unlink(gw.config_file)
+    failure = assert_failure(admin.call("POST", "/api/reload"), 409, "admin_refused")
+    assert failure["problems"] == [f"can't read {gw.config_file}: no such file or directory"]
+    gw.write_config(gw.config)
+
+
+def test_what_a_reload_cannot_change_is_said_in_its_answer(admin, tmp_path):
+    gw = admin.gateway
+    gw.expected_errors = [r"needs a restart"]
+    key = tmp_path / "key"
+    key.write_text("another-key-0123456789")
+    gw.secrets.add("another-key-0123456789")
+    change = {"admin": {"address": f"unix:{tmp_path}/a.sock", "key": f"file:{key}"}, "listen": {"address": f"unix:{tmp_path}/l.sock"},
+              "workers": 3}
+    gw.write_config(merged(gw.config, change))
+    expected = ["listen.address needs a restart: it stays 127.0.0.1:0", "workers needs a restart",
+                "admin.address needs a restart: it stays 127.0.0.1:0", "admin.key needs a restart"]
+    assert admin.json("POST", "/api/reload") == {"reloaded": True, "needsRestart": expected}
+    # Still so, and still said: it is the running address that counts, not the last file.
+    told = admin.command("reload")
+    assert told.returncode == 0 and told.stdout == "reloaded\n" and told.stderr.splitlines() == expected
+    gw.write_config(gw.config)
+    assert admin.json("POST", "/api/reload") == {"reloaded": True, "needsRestart": []}
 
 
 def test_drain_ends_the_gateway(admin):

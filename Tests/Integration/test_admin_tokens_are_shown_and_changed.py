@@ -71,6 +71,8 @@ def test_a_store_that_can_t_be_written_and_a_source_that_fails_are_told(gateway,
     assert token["store"]["trouble"] and token["store"]["events"]["write_failed"] >= 1
     metrics = admin.metrics()
     assert sample(metrics, "cryonet_token_store_working", token="app") == 0
+    ready = admin.get("/readyz", key=False)
+    assert ready.status == 503 and ready.json()["checks"]["stores"] == "failing"
     assert sample(metrics, "cryonet_token_source_outcomes_total", token="app", outcome="answer_not_json") == 1
     assert sample(metrics, "cryonet_token_store_events_total", token="app", event="write_failed") >= 1
 
@@ -151,12 +153,13 @@ def test_clear_forgets_the_token_also_on_the_disk(gateway, upstream, endpoint, t
     assert (tmp_path / "app.json").exists()
     after = admin.json("POST", "/api/tokens/app/clear")
     assert after["state"] == "missing" and after["session"]["state"] == "unauthenticated"
-    assert not (tmp_path / "app.json").exists()
+    kept = (tmp_path / "app.json").read_text()
+    assert "logged_out" in kept and not any(token in kept for token in endpoint.tokens)
     assert_failure(admin.call("POST", "/api/tokens/app/clear"), 409, "admin_refused")
     # The refresh token is forgotten as well: there is nothing to ask with.
     answer = get(gw, "/x")
     assert answer.status in (401, 502) and upstream.to("/x") == []
-    assert not (tmp_path / "app.json").exists()
+    assert (tmp_path / "app.json").read_text() == kept
 
 
 def test_a_login_during_a_refresh_wins_over_its_result(gateway, upstream, endpoint, tmp_path):

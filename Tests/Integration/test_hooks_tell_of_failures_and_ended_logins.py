@@ -6,8 +6,8 @@ import json
 import os
 import threading
 
-from admin import Admin, with_admin
-from client import get
+from admin import Admin, sample, with_admin
+from client import Client, get
 from failures import assert_failure
 from gateway import ENVELOPE, configuration, merged, together
 from token_endpoint import TokenEndpoint
@@ -173,3 +173,38 @@ def test_a_logout_that_somebody_asked_for_is_no_expiry(gateway, upstream, make_u
     # The first event that comes is of the second login, for both: the logout has told nothing.
     for receiver in receivers.values():
         assert json.loads(told(receiver, 1)[0].body)["session"] == second != first
+
+
+def test_what_became_of_the_events_is_counted(gateway, upstream, endpoint, make_upstream):
+    receiver, failing, hanging = make_upstream(), make_upstream(), make_upstream()
+    gate = threading.Event()
+    receiver.on("POST", "/hook", Answer(204))
+    failing.on("POST", "/hook", Answer(500, "no"))
+    hanging.on("POST", "/hook", Answer(204, gate=gate))
+    upstream.on("GET", "/x", Answer(200, json_body={"code": 7}))
+    upstream.on("GET", "/dead", Answer(401))
+    tokens = {"app": endpoint.configuration(hooks=[webhook(receiver, "failure")])}
+    policies = {"envelope": merged(ENVELOPE, {"hooks": [webhook(receiver, "failure"), webhook(failing, "failure")]}),
+                "slow": merged(ENVELOPE, {"hooks": [{**webhook(hanging, "failure"), "timeout_ms": 60_000}]}), "quiet": ENVELOPE}
+    config = configuration(upstream, route={"token": "app", "policy": "envelope"}, tokens=tokens, policies=policies)
+    config["routes"].insert(0, {**config["routes"][0], "name": "slow", "path": "/slow/*", "strip_prefix": "/slow", "policy": "slow"})
+    gw = gateway(with_admin(config), endpoint=endpoint, env={"HOOK_SECRET": SECRET}, secrets=[SECRET])
+    admin = Admin(gw)
+
+    def counts(owner, name):
+        metrics = admin.metrics()
+        return [sample(metrics, "cryonet_hook_events_total", **{owner: name}, outcome=outcome)
+                for outcome in ("sent", "failed", "dropped")]
+    assert counts("policy", "envelope") == [0, 0, 0] and counts("policy", "quiet") == [None] * 3
+    for _ in range(3):
+        assert get(gw, "/x").status == 422
+    wait_until(lambda: counts("policy", "envelope") == [3, 3, 0], 20, "three events sent and three failed")
+    assert counts("token", "app") == [0, 0, 0], "a business failure is none of the token's"
+    assert get(gw, "/dead").status == 401
+    wait_until(lambda: counts("token", "app") == [1, 0, 0], 20, "the token's event")
+    # One is on its way and 256 wait: what comes then is dropped.
+    with Client(gw.port) as client:
+        for _ in range(260):
+            assert client.get("/slow/x").status == 422
+    assert counts("policy", "slow")[2] == 3
+    gate.set()

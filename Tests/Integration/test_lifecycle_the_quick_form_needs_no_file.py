@@ -11,7 +11,7 @@ import threading
 
 from client import Client
 from failures import assert_failure
-from gateway import binary, instrument_environment
+from gateway import binary, records_of, instrument_environment
 from upstream import Answer
 from waiting import wait_until
 
@@ -56,14 +56,14 @@ def test_hup_opens_the_audit_file_anew(upstream, tmp_path):
     with proxy(upstream, tmp_path, "--audit", str(audit)) as (process, port, output):
         with Client(port) as client:
             client.get("/ok")
-            wait_until(lambda: audit.read_text().count("\n") == 1, 5, "the first record")
+            wait_until(lambda: len(records_of(audit.read_text())) == 1, 5, "the first record")
             os.rename(audit, moved)
             process.send_signal(signal.SIGHUP)
             wait_until(lambda: "audit file reopened" in output(), 5, "a line about the audit file")
             client.get("/ok")
         process.terminate()
         assert process.wait(10) == 0
-    assert moved.read_text().count("\n") == 1 and audit.read_text().count("\n") == 1
+    assert len(records_of(moved.read_text())) == 1 and len(records_of(audit.read_text())) == 1
 
 
 def test_a_second_term_ends_at_once(upstream, tmp_path):

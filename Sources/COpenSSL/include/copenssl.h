@@ -6,6 +6,7 @@
 #include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
+#include <openssl/rand.h>
 #include <openssl/ssl.h>
 
 static inline long cryo_context_set_min_version(SSL_CTX *context, int version) { return SSL_CTX_set_min_proto_version(context, version); }
@@ -16,6 +17,7 @@ static inline int cryo_bio_pending(BIO *bio) { return (int)BIO_pending(bio); }
 /// The unread bytes of a memory BIO, where they lie.
 static inline long cryo_bio_contents(BIO *bio, char **bytes) { return BIO_get_mem_data(bio, bytes); }
 
+static const unsigned long CRYO_NAME_RFC2253 = XN_FLAG_RFC2253;
 static const uint64_t CRYO_TLS_OPTIONS =
     SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA;
 static const long CRYO_TLS_MODES =

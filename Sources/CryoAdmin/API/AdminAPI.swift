@@ -18,7 +18,9 @@ package final class AdminAPI: Sendable {
 
     /// `more`: rows of other parts of the admin side.
     package func table(adding more: [AdminRoute] = []) -> AdminTable {
-        let rows = pageRoutes + healthRoutes + exchangeRoutes + replayRoutes + tokenRoutes + sessionRoutes + configurationRoutes + more
+        let rows =
+            pageRoutes + healthRoutes + exchangeRoutes + replayRoutes + tokenRoutes + sessionRoutes + upstreamRoutes
+            + configurationRoutes + more
         let described = rows + [AdminDescription.route({ AdminDescription.text(of: rows, version: $0) }, control)]
         return AdminTable(described)
     }

@@ -5,9 +5,10 @@ enum AdminSchemas {
     static let all: [(name: String, text: String)] = [
         ("Failure", failure), ("Health", health), ("Token", token), ("TokenList", list("tokens", "Token")),
         ("Session", session), ("SessionList", list("sessions", "Session")), ("Login", login), ("SessionLogin", sessionLogin),
-        ("Logout", logout), ("Exchange", exchange), ("ExchangeList", list("exchanges", "Exchange")),
+        ("Logout", logout), ("Upstream", upstream), ("UpstreamList", list("upstreams", "Upstream")),
+        ("Exchange", exchange), ("ExchangeList", list("exchanges", "Exchange")),
         ("Replay", replay), ("ReplayAnswer", replayAnswer), ("Archive", #"{"type":"object","required":["log"]}"#),
-        ("Reloaded", word("reloaded")),
+        ("Reloaded", reloaded),
         ("Draining", word("draining")), ("Description", #"{"type":"object"}"#),
     ]
 
@@ -27,7 +28,13 @@ enum AdminSchemas {
         "properties":{"type":{"type":"string"},"title":{"type":"string"},"status":{"type":"integer"},"detail":{"type":"string"},
         "instance":{"type":"string"},"kind":{"type":"string"},"message":{"type":"string"},"reason":{"type":"string"},
         "step":{"type":"string"},"origin":{"enum":["client","gateway","upstream"]},"retryable":{"type":"boolean"},
-        "code":{"type":"integer"},"requestId":{"type":"string"}}}
+        "code":{"type":"integer"},"requestId":{"type":"string"},
+        "problems":{"type":"array","items":{"type":"string"},"description":"what is wrong with a configuration, as FILE:LINE:COLUMN: TEXT"}}}
+        """
+
+    private static let reloaded = """
+        {"type":"object","required":["reloaded","needsRestart"],"properties":{"reloaded":{"const":true},
+        "needsRestart":{"type":"array","items":{"type":"string"},"description":"what has changed and stays as it was until a restart"}}}
         """
 
     /// What every audit record has; more may be there.
@@ -84,6 +91,13 @@ enum AdminSchemas {
         {"type":"object","required":["name","state","revision","tokens","events"],"properties":{\(state),
         "tokens":{"type":"array","items":{"type":"string"}},
         "events":{"type":"object","additionalProperties":{"type":"integer"}}}}
+        """
+
+    private static let upstream = """
+        {"type":"object","required":["name","url","breaker"],"properties":{"name":{"type":"string"},"url":{"type":"string"},
+        "breaker":{"type":["object","null"],"required":["state","attempts","failures","retryAfterMs","opened","refused"],"properties":{
+        "state":{"enum":["closed","open","half_open"]},"attempts":{"type":"integer"},"failures":{"type":"integer"},
+        "retryAfterMs":{"type":["integer","null"]},"opened":{"type":"integer"},"refused":{"type":"integer"}}}}}
         """
 
     private static let loginMembers = """

@@ -21,9 +21,9 @@ extension AdminAPI {
             ) { [control] _, reply in
                 control.reload { answer in
                     switch answer {
-                    case .done: reply(Self.word("reloaded"))
+                    case .done(let needsRestart): reply(Self.reloaded(needsRestart))
                     case .nothingToReload: reply(.failure(.adminRefused, "there is no configuration file to reload"))
-                    case .refused(let cause): reply(.failure(.adminRefused, cause))
+                    case .refused(let cause, let problems): reply(.failure(.adminRefused, cause, problems: problems))
                     }
                 }
             },
@@ -35,6 +35,16 @@ extension AdminAPI {
                 control.drain()
             },
         ]
+    }
+
+    private static func reloaded(_ needsRestart: [String]) -> AdminReply {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.field("reloaded", true)
+        writer.key("needsRestart")
+        AdminProblems.write(needsRestart, to: &writer)
+        writer.endObject()
+        return AdminReply(body: writer.bytes + [0x0A])
     }
 
     private static func word(_ name: StaticString, status: UInt16 = 200) -> AdminReply {

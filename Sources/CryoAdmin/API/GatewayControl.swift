@@ -39,17 +39,42 @@ package struct AdminToken: Sendable {
     package var name: String { store.settings.name }
 }
 
+/// What became of the events that the hooks of one token or policy were to be told.
+package struct AdminHook: Sendable {
+    /// token or policy
+    package let owner: String
+    package let name: String
+    package let sent: UInt64
+    package let failed: UInt64
+    package let dropped: UInt64
+
+    package init(owner: String, name: String, sent: UInt64, failed: UInt64, dropped: UInt64) {
+        self.owner = owner
+        self.name = name
+        self.sent = sent
+        self.failed = failed
+        self.dropped = dropped
+    }
+}
+
 /// The gateway at one moment: one configuration's parts, and numbers summed over the workers.
 package struct GatewaySnapshot: Sendable {
     package var version = ""
     package var startUnixSeconds: Int64 = 0
     package var tokens: [AdminToken] = []
     package var sessions: [SessionKeeper] = []
+    package var upstreams: [UpstreamPlan] = []
+    package var routes: [RoutePlan] = []
+    /// Monotonic, as the data path counts it.
+    package var nanoseconds: UInt64 = 0
     package var statistics: ExchangeStatistics?
     package var openExchanges = 0
     package var openConnections = 0
     package var openAdminConnections = 0
     package var failedHandshakes = 0
+    package var hooks: [AdminHook] = []
+    /// Answers that carried a secret of the gateway; nil: nobody looks.
+    package var echoedSecrets: UInt64?
     /// nil: no audit is written.
     package var audit: AuditState?
     package var isDraining = false
@@ -76,11 +101,12 @@ package struct GatewaySnapshot: Sendable {
 }
 
 package enum ReloadAnswer: Sendable {
-    case done
+    /// What has changed and stays as it was until a restart, one line each.
+    case done(needsRestart: [String])
     /// There is no file to read again.
     case nothingToReload
-    /// Holds no secret.
-    case refused(String)
+    /// Hold no secret. `problems` are those of the configuration, as `file:line:col: message`.
+    case refused(String, problems: [String])
 }
 
 package protocol GatewayControl: AnyObject, Sendable {

@@ -18,7 +18,7 @@ extension AdminAPI {
             },
             AdminRoute(
                 "GET", "/readyz", access: .probe,
-                "whether requests are served well: started, not draining, tokens at hand or obtainable, the audit writable",
+                "whether requests are served well: started, not draining, tokens at hand or obtainable, their files and the audit writable",
                 answers: [.init(200, "they are", "Health"), .init(503, "they are not, with the checks that say so", "Health")]
             ) { [control] _, reply in
                 let snapshot = control.snapshot()
@@ -27,6 +27,9 @@ extension AdminAPI {
                         ("started", snapshot.isStarted), ("accepting", !snapshot.isDraining),
                         // A source that can get a token does so when the first request needs it.
                         ("tokens", snapshot.tokens.allSatisfy { $0.statistics.hadToken || $0.store.canRefresh }),
+                        // A rotated pair that is in memory only is lost with the process. A Redis that is away is no such thing: what is
+                        // renewed meanwhile is written as soon as it is back.
+                        ("stores", snapshot.tokens.map { $0.keeping() }.allSatisfy { $0.kind != "file" || $0.trouble == nil }),
                         ("audit", snapshot.audit?.isWritable ?? true),
                     ]))
             },

@@ -121,7 +121,7 @@ struct ReplayEdits {
     func obstacle(of recorded: RecordedRequest) -> String? {
         for obstacle in recorded.obstacles {
             switch obstacle {
-            case .noFields, .unsendable: continue
+            case .noFields, .unsendable, .maskedField: continue
             case .bodyMissing, .bodyCut: if body == nil { return "\(obstacle.text): give a body" }
             case .masked(let place):
                 if place == "the body", body == nil { return "\(obstacle.text): give a body" }

@@ -90,7 +90,7 @@ extension AdminAPI {
 
     // MARK: As JSON
 
-    static func list(_ writer: JSONWriter) -> AdminReply {
+    static func list(_ writer: borrowing JSONWriter) -> AdminReply {
         var reply = AdminReply(body: writer.bytes + [0x0A])
         reply.hasETag = true
         return reply

@@ -117,6 +117,7 @@ final class AdminExchange: RequestConsumer {
                 failure.reason, status: failure.status, detail: failure.detail, underlying: failure.underlying, id: id,
                 acceptLanguage: head?.fields.value(of: "accept-language"))
             (status, fields, body) = (rendered.status, rendered.fields, rendered.body)
+            AdminProblems.append(failure.problems, to: &body)
         } else {
             fields.append("Content-Type", Array(reply.contentType.utf8))
         }

@@ -50,9 +50,11 @@ package struct AdminReply: Sendable {
         AdminReply(status: status, contentType: "text/plain; charset=utf-8", body: Array(text.utf8))
     }
 
-    package static func failure(_ reason: FailureReason, status: UInt16? = nil, _ detail: String? = nil) -> AdminReply {
+    package static func failure(
+        _ reason: FailureReason, status: UInt16? = nil, _ detail: String? = nil, problems: [String] = []
+    ) -> AdminReply {
         var reply = AdminReply(status: status ?? 0, body: [])
-        reply.failure = AdminFailure(reason: reason, status: status, detail: detail)
+        reply.failure = AdminFailure(reason: reason, status: status, detail: detail, problems: problems)
         return reply
     }
 }
@@ -63,6 +65,8 @@ package struct AdminFailure: Sendable {
     /// Replaces the table's text. Holds no secret.
     package var detail: String?
     package var underlying: StaticString?
+    /// What is wrong with a configuration, one line each.
+    package var problems: [String] = []
 }
 
 /// Answers once, now or later, on any thread. Called on the admin side's queue, never on a worker.

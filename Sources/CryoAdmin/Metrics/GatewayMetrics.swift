@@ -9,8 +9,11 @@ enum GatewayMetrics {
         var text = MetricsText()
         appendProcess(snapshot, &text)
         if let statistics = snapshot.statistics { appendExchanges(statistics, &text) }
+        appendUpstreams(snapshot, &text)
+        appendRoutes(snapshot, &text)
         appendTokens(snapshot, &text)
         appendSessions(snapshot, &text)
+        appendHooks(snapshot, &text)
         appendAudit(snapshot, &text)
         if let feed { append(feed, readers: readers, &text) }
         return text.bytes
@@ -69,6 +72,37 @@ enum GatewayMetrics {
         text.family("cryonet_attempt_duration_seconds", .histogram, "From the start of an attempt to its end, by upstream.")
         for (name, durations) in statistics.upstreams.sorted(by: { $0.key < $1.key }) {
             append("cryonet_attempt_duration_seconds", "upstream", name, durations, &text)
+        }
+        appendStreams(statistics.routes.sorted { $0.key < $1.key }, &text)
+    }
+
+    /// Streams of routes that never had one are left out.
+    private static func appendStreams(_ routes: [(key: String, value: RouteStatistics)], _ text: inout MetricsText) {
+        let used = routes.filter { $0.value.streams.sum(StreamCount.opened.rawValue) > 0 }
+        text.family("cryonet_streams_open", .gauge, "Event streams and JSON lines on their way to clients, by route.")
+        for (name, route) in used {
+            // The ends first: a stream that ends in between must not make it negative.
+            let closed = route.streams.sum(StreamCount.closed.rawValue)
+            text.sample("cryonet_streams_open", [("route", name)], max(route.streams.sum(StreamCount.opened.rawValue), closed) - closed)
+        }
+        text.family("cryonet_streams_total", .counter, "Streams that began, by route.")
+        for (name, route) in used {
+            text.sample("cryonet_streams_total", [("route", name)], route.streams.sum(StreamCount.opened.rawValue))
+        }
+        text.family("cryonet_stream_events_total", .counter, "Whole events and records of streams without a content coding, by route.")
+        for (name, route) in used {
+            text.sample("cryonet_stream_events_total", [("route", name)], route.streams.sum(StreamCount.events.rawValue))
+        }
+        text.family("cryonet_stream_heartbeats_total", .counter, "Comments sent to clients of silent streams, by route.")
+        for (name, route) in used {
+            text.sample("cryonet_stream_heartbeats_total", [("route", name)], route.streams.sum(StreamCount.heartbeats.rawValue))
+        }
+        text.family("cryonet_stream_reconnects_total", .counter, "Lost streams asked for again, and those that went on, by route.")
+        for (name, route) in used {
+            for (outcome, count) in [("tried", StreamCount.reconnects), ("resumed", .resumed)] {
+                let labels = [(name: "route", value: name), (name: "outcome", value: outcome)]
+                text.sample("cryonet_stream_reconnects_total", labels, route.streams.sum(count.rawValue))
+            }
         }
     }
 
@@ -148,6 +182,15 @@ enum GatewayMetrics {
         }
     }
 
+    private static func appendHooks(_ snapshot: GatewaySnapshot, _ text: inout MetricsText) {
+        text.family("cryonet_hook_events_total", .counter, "Events for the hooks of a token or policy: sent, failed, or dropped unsent.")
+        for hook in snapshot.hooks {
+            for (outcome, count) in [("sent", hook.sent), ("failed", hook.failed), ("dropped", hook.dropped)] {
+                text.sample("cryonet_hook_events_total", [(hook.owner, hook.name), ("outcome", outcome)], count)
+            }
+        }
+    }
+
     private static func append(_ feed: ExchangeFeed, readers: Int, _ text: inout MetricsText) {
         text.family("cryonet_feed_readers", .gauge, "Readers of the stream of exchanges.")
         text.sample("cryonet_feed_readers", [], UInt64(max(0, readers)))
@@ -159,6 +202,10 @@ enum GatewayMetrics {
     }
 
     private static func appendAudit(_ snapshot: GatewaySnapshot, _ text: inout MetricsText) {
+        if let echoed = snapshot.echoedSecrets {
+            text.family("cryonet_secrets_echoed_total", .counter, "Answers that carried one of the gateway's secrets to a client.")
+            text.sample("cryonet_secrets_echoed_total", [], echoed)
+        }
         guard let audit = snapshot.audit else { return }
         text.family("cryonet_audit_records_total", .counter, "Audit records that are in the file, and those that never will be.")
         text.sample("cryonet_audit_records_total", [("outcome", "written")], audit.written)

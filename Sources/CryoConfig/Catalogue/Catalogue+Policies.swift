@@ -4,6 +4,8 @@
 import CryoPipeline
 
 extension Catalogue {
+    static let presetNames = EnvelopePreset.all.map(\.name)
+
     /// When an answer is a success. Conditions within are conditions again (`Shape.condition`).
     static let condition = Section(
         [
@@ -16,11 +18,11 @@ extension Catalogue {
                 "truthy", .boolean, example: "true", "on success it is none of null, false, 0, \"\" and missing; false: it is one of them"),
             CatalogueKey(
                 "matches", .text(.textPattern), example: "OK*", "pattern of its whole text on success: *, ?, [a-z], [!a-z], \\"),
-            CatalogueKey("all", .list(.condition), example: "[{ field: code, equals: 0 }]", "conditions that must all hold"),
-            CatalogueKey("any", .list(.condition), example: "[{ field: code, equals: 0 }]", "conditions one of which must hold"),
-            CatalogueKey("not", .condition, example: "{ field: error, exists: true }", "a condition that must not hold"),
+            CatalogueKey("all", .list(.condition(names: [])), example: "[{ field: code, equals: 0 }]", "conditions that must all hold"),
+            CatalogueKey("any", .list(.condition(names: [])), example: "[{ field: code, equals: 0 }]", "conditions one of which must hold"),
+            CatalogueKey("not", .condition(names: []), example: "{ field: error, exists: true }", "a condition that must not hold"),
             CatalogueKey(
-                "missing", .choice(SuccessRule.Missing.allCases.map(\.rawValue)), example: "success",
+                "missing", .choice(SuccessTest.Missing.allCases.map(\.rawValue)), example: "success",
                 "what an answer without the field is, for equals, in, range and matches; default success"),
             CatalogueKey(
                 "strict", .boolean, example: "false", "on: \"0\" is not 0, and 7 has no text to match; default false"),
@@ -78,7 +80,7 @@ extension Catalogue {
 
     static let policy = Section([
         CatalogueKey(
-            "success", .brief(.choice(EnvelopePreset.all.map(\.name)), condition), example: "code0_msg_data",
+            "success", .brief(.choice(presetNames), condition), example: "code0_msg_data",
             "a preset, which also says where message, code and data are, or a condition; absent: every 2xx answer is a success"),
         // No defaults here: those of a preset are its own.
         CatalogueKey(

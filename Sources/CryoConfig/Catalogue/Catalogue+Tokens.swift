@@ -94,7 +94,12 @@ extension Catalogue {
             "refresh", .section(call("refresh", "https://api.example.com/auth/refresh", "{ refreshToken: \"{refresh_token}\" }")),
             "the call that gets a new token; absent: sign_in again"),
         CatalogueKey("fields", .section(fields), "where the answers have what"),
-        CatalogueKey("success", .section(success), "when an answer is a success; absent: any 2xx that holds a token"),
+        CatalogueKey(
+            "success", .condition(names: presetNames), example: "{ field: code, equals: 0 }",
+            "when an answer is a success: a preset or a condition, as in policies; absent: any 2xx that holds a token"),
+        CatalogueKey(
+            "code", .text(.path), example: "code",
+            "path of the code that refusal_codes and transient_codes name; default: the preset's, or the field of success"),
         CatalogueKey(
             "refusal_codes", .list(.text(.code)), standard: "[]", example: "[40101]",
             "failure codes that end the session; empty: all but the transient ones"),

@@ -44,15 +44,7 @@ extension Catalogue {
         CatalogueKey("timeouts", .section(timeouts), "bounds of waiting for this upstream"),
         CatalogueKey("tls", .section(upstreamTLS), "how https is verified"),
         CatalogueKey("http2", .boolean, standard: "true", "HTTP/2 where the upstream offers it"),
-    ])
-
-    /// `field equals value`; a policy may ask more (`condition`).
-    static let success = Section([
-        CatalogueKey("field", .text(.path), required: true, example: "code", "path of the field that tells success"),
-        CatalogueKey("equals", .scalar, required: true, example: "0", "its value on success"),
-        CatalogueKey(
-            "missing", .choice(SuccessRule.Missing.allCases.map(\.rawValue)), standard: "success",
-            "what an answer without the field is"),
-        CatalogueKey("strict", .boolean, standard: "false", "on: \"0\" is not 0"),
+        CatalogueKey("breaker", .section(breaker), "leaves an upstream alone that keeps failing; absent: none"),
+        CatalogueKey("sign", .section(sign), "signs every request by RFC 9421; absent: none is signed"),
     ])
 }

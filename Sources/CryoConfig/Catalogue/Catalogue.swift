@@ -17,6 +17,7 @@ package enum Catalogue {
             "routes", .list(.section(route)), required: true, "which request goes where; the longest path that matches wins"),
         CatalogueKey("audit", .section(audit), "one JSON line for each exchange; absent: none is written"),
         tracing,
+        CatalogueKey("secrets", .section(secrets), "the gateway's own secrets in what goes to clients"),
     ])
 
     /// Every key with its dotted path; `*` stands for a user's name, `[]` for an element.
@@ -211,7 +212,12 @@ package enum Catalogue {
         CatalogueKey("policy", .text(.name), standard: "none", example: "envelope", "a name of policies, or none: answers pass through"),
         CatalogueKey(
             "strip_prefix", .text(.pathPrefix), example: "/api", "taken off the front of the path before it goes to the upstream"),
+        CatalogueKey(
+            "drill", .text(.pathPrefix), example: "/orders", "marks the route for `cryonet drill --config`: a path it may ask for with GET"),
         CatalogueKey("retry", .section(retry), "attempts again after transient failures"),
+        CatalogueKey("streams", .section(streams), "event streams and JSON lines on their way to the client"),
+        CatalogueKey(
+            "limits", .section(routeLimits), "how much this route takes; nobody waits: who is too many is told when to come again"),
         CatalogueKey(
             "rewrite",
             .section(
@@ -223,24 +229,6 @@ package enum Catalogue {
                         "Set-Cookie loses Domain, gets the client's Path, and loses Secure on plain connections"),
                 ])), "the upstream's address in its answers, for browsers that talk to the gateway"),
         CatalogueKey("cors", .section(cors), "cross-site requests of browsers; the gateway answers their preflights"),
-    ])
-
-    private static let redaction = Section([
-        CatalogueKey("headers", .list(.text(.header)), standard: "[]", example: "[x-session]", "header names, added to the built-in ones"),
-        CatalogueKey("json", .list(.text(.any)), standard: "[]", example: "[phone]", "JSON members, added to the built-in ones"),
-        CatalogueKey("query", .list(.text(.any)), standard: "[]", example: "[phone]", "query names, added to the built-in ones"),
-    ])
-
-    private static let auditStandards = AuditSettings(file: "")
-    static let audit = Section([
-        CatalogueKey("file", .text(.file), required: true, example: "/var/log/cryonet/audit.jsonl", "reopened on HUP, mode 0600"),
-        CatalogueKey(
-            "bodies", .choice(AuditSettings.Bodies.allCases.map(\.rawValue)), standard: auditStandards.bodies.rawValue,
-            "whose bodies are kept: off, failures or all"),
-        CatalogueKey(
-            "max_body_bytes", .integer(0...1_048_576), standard: "\(auditStandards.bodyBytesMax)", units: "bytes",
-            "a longer body is cut here"),
-        CatalogueKey("redact", .section(redaction), "values replaced by ***; live secrets always are"),
     ])
 
     static func flow<T>(_ items: [T]) -> String { "[" + items.map { "\($0)" }.joined(separator: ", ") + "]" }

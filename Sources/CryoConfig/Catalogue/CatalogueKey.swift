@@ -67,8 +67,8 @@ package enum Shape: Sendable {
     case template
     /// A scalar that stands for the section's most wanted form, or the section itself.
     indirect case brief(Shape, Section)
-    /// A condition within a condition: `Catalogue.condition` again, so it is not descended into.
-    case condition
+    /// A condition (`Catalogue.condition`) beyond the first place where one may stand, so it is not descended into; or one of these names.
+    case condition(names: [String])
 }
 
 extension Catalogue {

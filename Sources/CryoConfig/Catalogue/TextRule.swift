@@ -9,6 +9,7 @@ package enum TextRule: Sendable, Equatable {
     case listenAddress, upstreamURL, callURL, path, routePath, pathPrefix, tokenFormat, pin, code, status, fileMode, retryCondition
     case redisAddress, redisURL, redisKey
     case number, textPattern, codes, failureName
+    case signatureComponent, signatureLabel, signatureParameter
 
     /// Why the text does not follow the rule; nil when it does. Never quotes the text: it may be a secret.
     func wrong(_ text: String) -> WrongText? {
@@ -45,6 +46,9 @@ package enum TextRule: Sendable, Equatable {
             case .redisAddress: _ = try parseRedisAddress(text)
             case .redisKey: try checkNotEmpty(text)
             case .redisURL: _ = try parseRedisURL(text)
+            case .signatureComponent: try checkSignatureComponent(text)
+            case .signatureLabel: try checkSignatureLabel(text)
+            case .signatureParameter: try checkSignatureParameter(text)
             }
             return nil
         } catch {
@@ -67,6 +71,9 @@ package enum TextRule: Sendable, Equatable {
         case .status: "^[45][0-9][0-9]$"
         case .fileMode: "^0?[0-7]{3}$"
         case .retryCondition: "^([a-z_]+|[45]([0-9][0-9]|xx)|business:.+)$"
+        case .signatureComponent: "^(@[a-z-]+|[!#$%&'*+.^_`|~0-9a-z-]+)$"
+        case .signatureLabel: "^[a-z*][a-z0-9_.*-]{0,63}$"
+        case .signatureParameter: "^[ -~]{1,256}$"
         case .redisURL: "^[Rr][Ee][Dd][Ii][Ss]://"
         case .any, .secret, .file, .host, .browserOrigin, .addressBlock, .listenAddress, .path, .code, .redisAddress, .redisKey,
             .textPattern,

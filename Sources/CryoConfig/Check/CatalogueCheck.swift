@@ -45,8 +45,8 @@ struct CatalogueCheck {
             checkTemplate(node, at: path)
         case .brief(let short, let section):
             if node.isMapping { check(node, section, at: path) } else { check(node, short, at: path) }
-        case .condition:
-            check(node, Catalogue.condition, at: path)
+        case .condition(let names):
+            if names.isEmpty || node.isMapping { check(node, Catalogue.condition, at: path) } else { check(node, .choice(names), at: path) }
         }
     }
 

@@ -69,7 +69,9 @@ package enum ConfigurationSchema {
         case .template: return []
         case .brief(let short, let section):
             return [("anyOf", .array([.object(schema(of: short)), .object(schema(of: section))]))]
-        case .condition: return [("$ref", .string("#/$defs/condition"))]
+        case .condition(let names):
+            let reference = [("$ref", SchemaValue.string("#/$defs/condition"))]
+            return names.isEmpty ? reference : [("anyOf", .array([.object(schema(of: .choice(names))), .object(reference)]))]
         }
     }
 

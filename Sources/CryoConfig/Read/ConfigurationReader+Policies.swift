@@ -76,7 +76,7 @@ extension ConfigurationReader {
     // MARK: success
 
     /// Nil where the check has already told why.
-    private mutating func success(_ node: YAMLNode, at path: String) -> SuccessPredicate? {
+    mutating func success(_ node: YAMLNode, at path: String) -> SuccessPredicate? {
         guard node.isMapping else { return nil }
         if let parts = node["all"] ?? node["any"] {
             refuse(["field", "missing", "strict"], in: node, at: path, "belongs to the conditions in the list")

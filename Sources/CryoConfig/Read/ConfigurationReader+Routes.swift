@@ -71,7 +71,15 @@ extension ConfigurationReader {
         if let prefix = route.stripPrefix, pattern != prefix, !pattern.hasPrefix(prefix + "/") {
             note(node["strip_prefix"], "\(path).strip_prefix: path does not begin with it")
         }
+        route.drillPath = node["drill"]?.text
+        if let drill = route.drillPath {
+            if !PathPattern(pattern).matches(drill) { note(node["drill"], "\(path).drill: not a path of this route") }
+            if route.token == nil { note(node["drill"], "\(path).drill: the route has no token") }
+            if !route.methods.isEmpty, !route.methods.contains("GET") { note(node["drill"], "\(path).drill: the route takes no GET") }
+        }
         route.retry = retry(node["retry"])
+        route.streams = streams(node["streams"], at: "\(path).streams")
+        route.limits = limits(node["limits"], at: "\(path).limits")
         route.cors = cors(node["cors"])
         route.rewrite.location = node["rewrite"]?["location"]?.boolean ?? false
         route.rewrite.cookies = node["rewrite"]?["cookies"]?.boolean ?? false
@@ -86,6 +94,18 @@ extension ConfigurationReader {
         settings.exposedHeaders = texts(node?["expose_headers"])
         settings.allowsCredentials = node?["credentials"]?.boolean ?? settings.allowsCredentials
         assign(node?["max_age_s"], to: &settings.maxAgeSeconds)
+        return settings
+    }
+
+    private mutating func limits(_ node: YAMLNode?, at path: String) -> RouteLimitSettings {
+        var settings = RouteLimitSettings()
+        assign(node?["concurrent"], to: &settings.concurrent)
+        settings.requestsPerSecond = node?["requests_per_second"]?.decimal ?? settings.requestsPerSecond
+        assign(node?["burst"], to: &settings.burst)
+        if settings.requestsPerSecond > 0, settings.requestsPerSecond < 0.001 {
+            note(node?["requests_per_second"], "\(path).requests_per_second: less than 0.001")
+        }
+        if let burst = node?["burst"], settings.requestsPerSecond <= 0 { note(burst, "\(path).burst: needs requests_per_second") }
         return settings
     }
 

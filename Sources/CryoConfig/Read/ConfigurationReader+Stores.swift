@@ -4,6 +4,17 @@
 import CryoPipeline
 
 extension ConfigurationReader {
+    /// A file holds one login: several tokens in it would take each other's pair for their own.
+    mutating func refuseSharedFiles(_ tokens: YAMLNode?) {
+        var owners: [String: String] = [:]
+        for entry in tokens?.entries ?? [] {
+            let file = entry.value["store"]?["file"]
+            guard let path = file?.text else { continue }
+            if let owner = owners[path] { note(file, "tokens.\(entry.key).store.file: tokens.\(owner) keeps its login there") }
+            owners[path] = owners[path] ?? entry.key
+        }
+    }
+
     mutating func redisStore(_ node: YAMLNode, at path: String) -> RedisStoreSettings? {
         let password = secret(node["password"], at: "\(path).password")
         let url = node["url"]?.text.flatMap { try? parseRedisURL($0) }

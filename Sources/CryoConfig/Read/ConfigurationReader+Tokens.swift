@@ -156,7 +156,7 @@ extension ConfigurationReader {
             note(node["sign_in"], "\(path).sign_in: there is no token yet: {token} and {refresh_token} belong into refresh")
         }
         var settings = LoginSettings(signIn: signIn, refresh: refresh)
-        settings.success = success(node["success"])
+        judging(node, &settings, at: path)
         settings.refusalCodes = texts(node["refusal_codes"])
         settings.transientCodes = texts(node["transient_codes"])
         for code in node["transient_codes"]?.items ?? [] {
@@ -164,9 +164,11 @@ extension ConfigurationReader {
                 note(code, "\(path).transient_codes: \(quoted(text)) is one of refusal_codes too")
             }
         }
-        if settings.success == nil {
-            for key in ["refusal_codes", "transient_codes"] where !(node[key]?.items ?? []).isEmpty {
-                note(node[key], "\(path).\(key): codes are those of the field that success names")
+        for key in ["refusal_codes", "transient_codes"] where !(node[key]?.items ?? []).isEmpty {
+            if node["success"] == nil {
+                note(node[key], "\(path).\(key): without success no answer is refused by a code")
+            } else if settings.success != nil, settings.codePath == nil {
+                note(node[key], "\(path).\(key): needs code: success looks at more than one field")
             }
         }
         if let statuses = node["refusal_statuses"] {
@@ -174,6 +176,21 @@ extension ConfigurationReader {
         }
         settings.caFile = node["ca"]?.text
         return signIn == nil && refresh == nil ? nil : settings
+    }
+
+    /// What tells success, and where the code of a failure is.
+    private mutating func judging(_ node: YAMLNode, _ settings: inout LoginSettings, at path: String) {
+        let preset = node["success"]?.text.flatMap { EnvelopePreset.named($0) }
+        if let success = node["success"] { settings.success = preset?.success ?? self.success(success, at: "\(path).success") }
+        let paths = Set(settings.success?.paths ?? [])
+        settings.codePath = node["code"]?.text.flatMap { JSONPath($0) } ?? preset?.codePath ?? (paths.count == 1 ? paths.first : nil)
+        if node["code"] != nil, node["success"] == nil { note(node["code"], "\(path).code: only success makes codes of use") }
+        guard let success = settings.success else { return }
+        if success.testCount > SuccessPredicate.testsMax {
+            note(node["success"], "\(path).success: more than \(SuccessPredicate.testsMax) tests")
+        } else if paths.count > JSONPathSet.pathsMax - LoginSettings.otherPathsMax {
+            note(node["success"], "\(path).success: more than \(JSONPathSet.pathsMax - LoginSettings.otherPathsMax) different paths")
+        }
     }
 
     private mutating func loginCall(_ node: YAMLNode, _ fields: TokenFields?, at path: String) -> LoginCall? {

@@ -20,8 +20,49 @@ extension ConfigurationReader {
         assign(timeouts?["idle_ms"], to: &settings.timeouts.idleMilliseconds)
         assign(timeouts?["total_ms"], to: &settings.timeouts.totalMilliseconds)
         assign(timeouts?["tunnel_idle_ms"], to: &settings.timeouts.tunnelIdleMilliseconds)
+        settings.sign = sign(node["sign"], at: "\(path).sign")
+        settings.breaker = breaker(node["breaker"], at: "\(path).breaker")
         if !url.isTLS, !tls.pins.isEmpty { note(node["tls"], "\(path).tls: pins have no meaning without https") }
         return settings
+    }
+
+    private mutating func sign(_ node: YAMLNode?, at path: String) -> SignSettings? {
+        guard let node, let key = secret(node["key"], at: "\(path).key") else { return nil }
+        var settings = SignSettings(key: key)
+        choose(node["algorithm"], &settings.algorithm)
+        choose(node["key_encoding"], &settings.keyEncoding)
+        settings.keyID = node["key_id"]?.text
+        settings.label = node["label"]?.text ?? settings.label
+        if let components = node["components"] { settings.components = texts(components) }
+        settings.coversBody = node["body"]?.boolean ?? settings.coversBody
+        assign(node["expires_s"], to: &settings.expiresSeconds)
+        settings.hasNonce = node["nonce"]?.boolean ?? settings.hasNonce
+        settings.tellsAlgorithm = node["alg"]?.boolean ?? settings.tellsAlgorithm
+        settings.tag = node["tag"]?.text
+        if let components = node["components"], settings.components.isEmpty, !settings.coversBody {
+            note(components, "\(path).components: a signature over nothing says nothing")
+        }
+        if settings.components.contains("content-digest"), !settings.coversBody {
+            warn(node["components"], "\(path).components: content-digest is the client's own word without body: true")
+        }
+        return settings
+    }
+
+    private mutating func breaker(_ node: YAMLNode?, at path: String) -> BreakerSettings? {
+        guard let node else { return nil }
+        var settings = BreakerSettings(failurePercent: 0)
+        assign(node["failure_percent"], to: &settings.failurePercent)
+        assign(node["min_requests"], to: &settings.requestsMin)
+        assign(node["window_ms"], to: &settings.windowMilliseconds)
+        assign(node["open_ms"], to: &settings.openMilliseconds)
+        assign(node["max_open_ms"], to: &settings.openMillisecondsMax)
+        assign(node["probes"], to: &settings.probes)
+        if let conditions = node["on"] { settings.conditions = texts(conditions).compactMap { RetryCondition($0) } }
+        if node["max_open_ms"] != nil, settings.openMillisecondsMax < settings.openMilliseconds {
+            note(node["max_open_ms"], "\(path).max_open_ms: less than open_ms")
+        }
+        // Without the share the catalogue has a problem already.
+        return settings.failurePercent > 0 ? settings : nil
     }
 
     private mutating func upstreamTLS(_ node: YAMLNode?, at path: String) -> UpstreamTLS {
@@ -56,14 +97,6 @@ extension ConfigurationReader {
             headers.append((entry.key, value))
         }
         return headers
-    }
-
-    func success(_ node: YAMLNode?) -> SuccessRule? {
-        guard let path = node?["field"]?.text.flatMap({ JSONPath($0) }), let equals = node?["equals"].flatMap(scalar) else { return nil }
-        var rule = SuccessRule(path: path, equals: equals)
-        choose(node?["missing"], &rule.missing)
-        rule.isStrict = node?["strict"]?.boolean ?? rule.isStrict
-        return rule
     }
 
     func scalar(_ node: YAMLNode) -> JSONScalar? {

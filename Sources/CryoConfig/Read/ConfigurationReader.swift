@@ -72,6 +72,7 @@ struct ConfigurationReader {
             note(upstreams, "upstreams: needs at least one upstream")
         }
         configuration.tokens = entries(root["tokens"]).compactMap { token($0.key, $0.value) }
+        refuseSharedFiles(root["tokens"])
         for entry in root["tokens"]?.entries ?? [] {
             let names = root["upstreams"]?.entries.map(\.key) ?? []
             for (index, item) in (entry.value["upstreams"]?.items ?? []).enumerated() {
@@ -89,6 +90,7 @@ struct ConfigurationReader {
         }
         configuration.audit = root["audit"].flatMap { audit($0) }
         configuration.tracing = tracing(root["tracing"])
+        configuration.reportsEchoes = root["secrets"]?["echo"]?.text == "report"
         return configuration
     }
 
@@ -159,21 +161,6 @@ struct ConfigurationReader {
         assign(node?["write_timeout_ms"], to: &settings.writeTimeoutMilliseconds)
         assign(node?["connections_max"], to: &settings.connectionsMax)
         assign(node?["drain_timeout_ms"], to: &settings.drainTimeoutMilliseconds)
-        return settings
-    }
-
-    private func audit(_ node: YAMLNode) -> AuditSettings? {
-        guard let file = node["file"]?.text else { return nil }
-        var settings = AuditSettings(file: file)
-        choose(node["bodies"], &settings.bodies)
-        assign(node["max_body_bytes"], to: &settings.bodyBytesMax)
-        let redact = node["redact"]
-        func add(_ key: String, to names: inout [String]) {
-            for name in texts(redact?[key]).map({ $0.lowercased() }) where !names.contains(name) { names.append(name) }
-        }
-        add("headers", to: &settings.redaction.headers)
-        add("json", to: &settings.redaction.json)
-        add("query", to: &settings.redaction.query)
         return settings
     }
 

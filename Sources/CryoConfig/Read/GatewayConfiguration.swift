@@ -22,6 +22,8 @@ package struct GatewayConfiguration: Sendable {
     /// nil: no audit is written.
     package var audit: AuditSettings?
     package var tracing = TracingSettings()
+    /// Whether answers are searched for the gateway's secrets.
+    package var reportsEchoes = false
 
     package init(listen: ListenSettings) { self.listen = listen }
 }

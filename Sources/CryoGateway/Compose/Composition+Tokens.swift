@@ -14,7 +14,9 @@ extension Composition {
         let fingerprint = fingerprint(of: settings)
         if let old, old.fingerprint == fingerprint { return old }
         let name = settings.name
-        switch TokenSourceFactory.make(settings, report: { log.warning("token \(name): \($0)") }) {
+        let loginFingerprint = loginFingerprint(of: settings)
+        let inherited = old?.loginFingerprint == loginFingerprint ? old?.kept?.with(old?.store.snapshot()) : nil
+        switch TokenSourceFactory.make(settings, inheriting: inherited, report: { log.warning("token \(name): \($0)") }) {
         case .failure(let problem): throw GatewayError("token \(name): \(problem)")
         case .success(let source):
             let statistics = TokenStatistics(changedAt: source.initial == nil ? nil : Clock.unixSeconds())
@@ -31,8 +33,9 @@ extension Composition {
             early.watch(store)
             return TokenPart(
                 store: store, keeping: source.store, watcher: watcher(of: settings, store, statistics),
-                early: source.refresher.canRefresh ? early : nil, counters: source.counters, fingerprint: fingerprint, session: session,
-                statistics: statistics, persist: persist(settings.name, source.adopt, statistics))
+                early: source.refresher.canRefresh ? early : nil, counters: source.counters, fingerprint: fingerprint,
+                loginFingerprint: loginFingerprint, kept: source.kept, session: session, statistics: statistics,
+                persist: persist(settings.name, source.adopt, statistics))
         }
     }
 
@@ -46,12 +49,12 @@ extension Composition {
 
     /// Logins and logouts of one token reach the disk in their order.
     private static func persist(
-        _ name: String, _ adopt: (@Sendable (NewCredential?) -> Void)?, _ statistics: TokenStatistics
-    ) -> @Sendable (NewCredential?, @escaping @Sendable () -> Void) -> Void {
+        _ name: String, _ adopt: (@Sendable (LoginChange) -> Void)?, _ statistics: TokenStatistics
+    ) -> @Sendable (LoginChange, @escaping @Sendable () -> Void) -> Void {
         let queue = DispatchQueue(label: "cryonet.token.\(name).login")
-        return { new, completion in
+        return { change, completion in
             queue.async { @Sendable in
-                adopt?(new)
+                adopt?(change)
                 statistics.changed(at: Clock.unixSeconds())
                 completion()
             }
@@ -99,6 +102,16 @@ extension Composition {
         var text = String(describing: settings)
         for case .literal(let secret) in settings.references { text += " \(secret.fingerprint)" }
         return text
+    }
+
+    /// As `fingerprint`, without what says how a token is used and when it is refreshed.
+    private static func loginFingerprint(of settings: TokenSettings) -> String {
+        var login = TokenSettings(name: settings.name, source: settings.source)
+        login.initialToken = settings.initialToken
+        login.initialRefreshToken = settings.initialRefreshToken
+        login.storeFile = settings.storeFile
+        login.storeRedis = settings.storeRedis
+        return fingerprint(of: login)
     }
 
     private static func report(_ name: String, _ event: TokenEvent, _ log: Log) {

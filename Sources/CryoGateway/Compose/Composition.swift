@@ -19,6 +19,9 @@ final class Composition: Sendable {
     let statistics: ExchangeStatistics
     /// One for all compositions of a gateway, so that a token that lives on tells the newest hooks.
     let hooks: Hooks
+    private let guards: Guards
+    /// nil: nobody looks for secrets in answers.
+    let echoes: EchoReports?
     private let hookTable: [HookOwner: [HookQueue]]
 
     /// A token's store and the source behind it.
@@ -31,9 +34,12 @@ final class Composition: Sendable {
         let counters: SourceCounters
         /// Tells whether a reload asks for the same token; then the store and its login live on.
         let fingerprint: String
+        /// Tells whether it is the same login under other settings; then what is kept in memory goes on.
+        let loginFingerprint: String
+        let kept: KeptLogin?
         let session: SessionKeeper
         let statistics: TokenStatistics
-        let persist: @Sendable (NewCredential?, @escaping @Sendable () -> Void) -> Void
+        let persist: @Sendable (LoginChange, @escaping @Sendable () -> Void) -> Void
 
         /// Begins to watch what changes by itself: a file, the time.
         func start() {
@@ -76,9 +82,13 @@ final class Composition: Sendable {
             replacing: old?.statistics)
         self.statistics = statistics
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
+        let guards = try Self.guards(configuration, replacing: old?.guards, log: log)
+        self.guards = guards
+        echoes = configuration.reportsEchoes ? old?.echoes ?? EchoReports(warn: { log.warning($0) }) : nil
         plan = try Self.plan(
-            configuration, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log), statistics: statistics,
-            secrets: surroundings.secrets, hooks: hooks, feed: surroundings.feed)
+            configuration, guards: guards, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log),
+            statistics: statistics, secrets: surroundings.secrets, hooks: hooks, feed: surroundings.feed,
+            echoes: echoes)
     }
 
     var sessions: [String: SessionKeeper] {
@@ -97,15 +107,27 @@ final class Composition: Sendable {
     }
 
     private static func audit(_ settings: AuditSettings?, replacing old: Composition?, log: Log) throws(GatewayError) -> AuditWriter? {
-        guard let settings else { return nil }
-        if let writer = old?.audit, old?.configuration.audit?.file == settings.file {
-            writer.reopen()
-            return writer
-        }
+        guard let settings, settings.level != .off else { return nil }
         do {
-            return try AuditWriter(path: settings.file, warn: { log.warning($0) })
+            if let writer = old?.audit, let before = old?.configuration.audit, before.file == settings.file {
+                if before.sink == settings.sink { writer.reopen() } else { try writer.replaceSettings(settings.sink) }
+                return writer
+            }
+            return try AuditWriter(path: settings.file, settings: settings.sink, warn: { log.warning($0) })
         } catch {
-            throw GatewayError("can't open the audit file \(settings.file): \(error)")
+            throw GatewayError("\(error)")
+        }
+    }
+
+    private static func redactionMark(
+        _ settings: RedactionSettings?
+    ) throws(GatewayError) -> (@Sendable (UnsafeRawBufferPointer) -> [UInt8])? {
+        guard let settings, settings.mode == .hmac, let path = settings.keyFile else { return nil }
+        do throws(SystemError) {
+            let key = try RedactionKey(path, makes: true)
+            return { key.mark(of: $0) }
+        } catch {
+            throw GatewayError("audit.redact.hmac_key \(path): \(error)")
         }
     }
 
@@ -123,10 +145,13 @@ final class Composition: Sendable {
     }
 
     private static func plan(
-        _ configuration: GatewayConfiguration, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?,
-        statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks, feed: ExchangeFeed?
+        _ configuration: GatewayConfiguration, guards: Guards, tokens: [String: TokenPart], audit: AuditWriter?, clientKey: Secret?,
+        statistics: ExchangeStatistics, secrets: [Secret], hooks: Hooks, feed: ExchangeFeed?,
+        echoes: EchoReports?
     ) throws(GatewayError) -> PipelinePlan {
-        let upstreams = configuration.upstreams.map { UpstreamPlan($0) }
+        let upstreams = configuration.upstreams.map {
+            UpstreamPlan($0, breaker: guards.breakers[$0.name]?.breaker, signer: guards.signers[$0.name])
+        }
         var policies: [String: PolicyPlan] = [:]
         for settings in configuration.policies {
             guard let policy = PolicyPlan(settings) else { throw GatewayError("policy \(settings.name): too many paths") }
@@ -140,7 +165,8 @@ final class Composition: Sendable {
             routes.append(
                 RoutePlan(
                     settings, upstream: upstream, credentials: settings.token.flatMap { tokens[$0]?.store },
-                    policy: settings.policy.flatMap { policies[$0] }, statistics: statistics))
+                    policy: settings.policy.flatMap { policies[$0] }, statistics: statistics,
+                    load: settings.limits.isOn ? guards.loads[settings.name] : nil))
         }
         // The admin side shows the records also when no file keeps them.
         let shown = configuration.audit ?? configuration.admin.map { _ in AuditSettings(file: "") }
@@ -148,7 +174,8 @@ final class Composition: Sendable {
             routes: routes, upstreams: upstreams, credentials: tokens.values.map(\.store), hosts: configuration.listen.hosts,
             audit: shown, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
             trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect, statistics: statistics,
-            otherSecrets: secrets, policies: Array(policies.values), hooks: hooks, feed: feed, tracing: configuration.tracing)
+            otherSecrets: secrets + guards.signingKeys, policies: Array(policies.values), hooks: hooks, feed: feed,
+            tracing: configuration.tracing, redactionMark: try redactionMark(configuration.audit?.redaction), echoes: echoes)
     }
 
     /// Joins the tokens to their sessions; before this composition's first exchange.

@@ -2,9 +2,6 @@
 // Domain: cold
 
 import CryoConfig
-import CryoSync
-import CryoUpstream
-import Dispatch
 
 /// What a drill asks of its gateways.
 struct DrillSetting {
@@ -15,18 +12,11 @@ struct DrillSetting {
     var redis: (address: String, key: String)?
 }
 
-struct DrillAnswer: Sendable {
-    /// 0: none came.
-    var status: UInt16 = 0
-    var text = ""
-}
-
 final class DrillStage {
     let upstream: DemoUpstream
     private let demo: Demo
     private var gateways: [Gateway] = []
     private var addresses: [String] = []
-    private static let clientTimeoutMilliseconds: UInt32 = 60_000
 
     init(_ setting: DrillSetting = DrillSetting()) throws(GatewayError) {
         demo = try Demo()
@@ -86,44 +76,10 @@ final class DrillStage {
     func get(_ path: String = "/news/list", gateway: Int = 0) -> DrillAnswer { send("GET", path, [], to: gateway) }
 
     func send(_ method: String, _ path: String, _ body: [UInt8], to gateway: Int) -> DrillAnswer {
-        Self.send(method, url: "http://\(addresses[gateway])\(path)", body)
+        DrillClients.send(method, url: "http://\(addresses[gateway])\(path)", body)
     }
 
-    private static func send(_ method: String, url: String, _ body: [UInt8]) -> DrillAnswer {
-        let result = BlockingHTTPClient.perform(
-            method: method, url: url, headers: [], body: body, timeoutMilliseconds: clientTimeoutMilliseconds, caFile: nil)
-        guard case .success(let answer) = result else { return DrillAnswer() }
-        return DrillAnswer(status: answer.status, text: String(decoding: answer.body, as: UTF8.self))
-    }
-
-    /// Requests of as many clients as `count`, which begin together and are spread over the gateways.
     func together(_ count: Int, _ path: String = "/news/list") -> [DrillAnswer] {
-        let answers = Mutex([DrillAnswer](repeating: DrillAnswer(), count: count))
-        let begin = DispatchSemaphore(value: 0)
-        let group = DispatchGroup()
-        for index in 0..<count {
-            let url = "http://\(addresses[index % addresses.count])\(path)"
-            group.enter()
-            // Serial queues of their own: each blocks a thread of its own.
-            DispatchQueue(label: "cryonet.drill.client").async {
-                begin.wait()
-                let answer = Self.send("GET", url: url, [])
-                answers.withLock { $0[index] = answer }
-                group.leave()
-            }
-        }
-        for _ in 0..<count { begin.signal() }
-        group.wait()
-        return answers.withLock { $0 }
+        DrillClients.together(count, path, at: addresses)
     }
-}
-
-extension [DrillAnswer] {
-    /// `200 × 19, 401 × 1`.
-    var statuses: String {
-        let counts = [UInt16: Int](map { ($0.status, 1) }, uniquingKeysWith: +)
-        return counts.sorted { $0.key < $1.key }.map { "\($0.key == 0 ? "none" : "\($0.key)") × \($0.value)" }.joined(separator: ", ")
-    }
-
-    func areAll(_ status: UInt16) -> Bool { !isEmpty && allSatisfy { $0.status == status } }
 }

@@ -4,6 +4,8 @@
 package import CryoAdmin
 import CryoAudit
 import CryoConfig
+import CryoHooks
+import CryoIO
 package import CryoPipeline
 import CryoServer
 import CryoTokens
@@ -45,6 +47,32 @@ extension Gateway: GatewayControl {
         }
     }
 
+    /// What `configuration` changes beside what a reload takes. The running addresses are those of the start, whatever came between.
+    func needsRestart(_ configuration: GatewayConfiguration) -> [String] {
+        var notes: [String] = []
+        let listen = started.listen
+        if configuration.listen.address != listen.address {
+            notes.append("listen.address needs a restart: it stays \(Self.text(listen.address))")
+        }
+        if configuration.listen.mode != listen.mode { notes.append("listen.mode needs a restart") }
+        if configuration.listen.halfClose != listen.halfClose { notes.append("listen.half_close needs a restart") }
+        if configuration.workers != started.workers { notes.append("workers needs a restart") }
+        if configuration.admin?.address != started.admin?.address {
+            notes.append("admin.address needs a restart: it stays \(started.admin.map { Self.text($0.address) } ?? "absent")")
+        }
+        if started.admin != nil, configuration.admin != nil, hasOtherKey(configuration) { notes.append("admin.key needs a restart") }
+        return notes
+    }
+
+    /// Also when the same reference leads to another key now.
+    private func hasOtherKey(_ configuration: GatewayConfiguration) -> Bool {
+        guard let reference = configuration.adminKey, started.adminKey != nil else {
+            return (configuration.adminKey == nil) != (started.adminKey == nil)
+        }
+        guard case .success(let key) = SecretResolver.resolve(reference) else { return true }
+        return !key.matches(adminKey)
+    }
+
     package func snapshot() -> GatewaySnapshot {
         let composition = present
         var snapshot = GatewaySnapshot()
@@ -60,7 +88,11 @@ extension Gateway: GatewayControl {
             return token
         }
         snapshot.sessions = composition.sessions.values.sorted { $0.name < $1.name }
+        snapshot.hooks = Self.hooks(composition.hooks)
         snapshot.statistics = composition.statistics
+        snapshot.upstreams = composition.plan.upstreams
+        snapshot.routes = composition.plan.routes
+        snapshot.nanoseconds = Clock.monotonicNanoseconds()
         snapshot.openExchanges = openExchanges
         if let statistics = serverStatistics {
             snapshot.isStarted = true
@@ -68,6 +100,7 @@ extension Gateway: GatewayControl {
             snapshot.failedHandshakes = statistics.failedHandshakes
         }
         snapshot.openAdminConnections = openAdminConnections
+        snapshot.echoedSecrets = composition.echoes?.count
         snapshot.audit = composition.audit.map { .init(written: $0.written, dropped: $0.dropped, isWritable: $0.isWritable) }
         let life = life
         snapshot.isDraining = life.isDraining
@@ -75,6 +108,16 @@ extension Gateway: GatewayControl {
         snapshot.reloadsRefused = life.reloadsRefused
         snapshot.isLastReloadTaken = life.isLastReloadTaken
         return snapshot
+    }
+
+    private static func hooks(_ hooks: Hooks) -> [AdminHook] {
+        let all = hooks.queues.map { owner, queues in
+            let counts = queues.map(\.counts)
+            return AdminHook(
+                owner: owner.parts.kind, name: owner.parts.name, sent: counts.reduce(0) { $0 + $1.sent },
+                failed: counts.reduce(0) { $0 + $1.failed }, dropped: counts.reduce(0) { $0 + $1.dropped })
+        }
+        return all.sorted { ($0.owner, $0.name) < ($1.owner, $1.name) }
     }
 
     private static func keeping(_ status: TokenStoreStatus) -> AdminToken.Keeping {

@@ -31,7 +31,9 @@ package final class Gateway: RequestAcceptor {
     private let current: Mutex<Composition>
     private let server = Mutex<Server?>(nil)
     private let admin = Mutex<AdminSide?>(nil)
-    private let adminKey: Secret
+    let adminKey: Secret
+    /// The configuration of the start: what a reload can't change stays as it says.
+    let started: GatewayConfiguration
     private let monitor = Mutex<MonitorWriter?>(nil)
     private let stage = Mutex(Life())
     let actions: GatewayActions?
@@ -53,6 +55,7 @@ package final class Gateway: RequestAcceptor {
     package init(_ configuration: GatewayConfiguration, log: Log, actions: GatewayActions? = nil) throws(GatewayError) {
         self.log = log
         self.actions = actions
+        started = configuration
         adminKey = try Self.adminKey(configuration.adminKey)
         CurlGlobal.initialize()
         let count = configuration.workers > 0 ? configuration.workers : max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))
@@ -72,7 +75,8 @@ package final class Gateway: RequestAcceptor {
                 environments.append(
                     ExchangeEnvironment(
                         forwarder: try CurlForwarder(on: worker), scanner: JSONScanner(), openSpill: { Self.openSpill(directory) },
-                        decode: Self.decode, counters: counters, pseudonym: pseudonym))
+                        decode: Self.decode, counters: counters, pseudonym: pseudonym,
+                        makeDigest: { SHA256Digest() }))
             }
         } catch {
             throw GatewayError("can't make a forwarder: \(error)")
@@ -107,7 +111,7 @@ package final class Gateway: RequestAcceptor {
     /// nil without an admin listener.
     package var adminAccess: AdminAccess? {
         guard let address = admin.withLock({ $0 })?.address else { return nil }
-        return AdminAccess(address: address, key: adminKey, isKeyConfigured: present.configuration.adminKey != nil)
+        return AdminAccess(address: address, key: adminKey, isKeyConfigured: started.adminKey != nil)
     }
 
     /// Opens the listeners and begins to serve. The bound addresses, as text.
@@ -138,14 +142,18 @@ package final class Gateway: RequestAcceptor {
         }
     }
 
-    /// Takes a new configuration whole, or nothing of it. The listen address and the number of workers stay as they are.
-    package func reload(_ configuration: GatewayConfiguration) throws(GatewayError) {
+    /// Takes a new configuration whole, or nothing of it. Returns what stays as it is until a restart: addresses, workers, the admin key.
+    @discardableResult
+    package func reload(_ configuration: GatewayConfiguration) throws(GatewayError) -> [String] {
         do throws(GatewayError) {
+            let notes = needsRestart(configuration)
+            for note in notes { log.warning("reload: \(note)") }
             try take(configuration)
             stage.withLock { life in
                 life.reloadsDone += 1
                 life.isLastReloadTaken = true
             }
+            return notes
         } catch {
             reloadRefused()
             throw error
@@ -162,11 +170,6 @@ package final class Gateway: RequestAcceptor {
 
     private func take(_ configuration: GatewayConfiguration) throws(GatewayError) {
         let old = current.withLock { $0 }
-        if configuration.listen.address != old.configuration.listen.address {
-            log.warning("listen.address can't change on reload; it stays \(Self.text(old.configuration.listen.address))")
-        }
-        if configuration.listen.mode != old.configuration.listen.mode { log.warning("listen.mode can't change on reload") }
-        if configuration.admin?.address != old.configuration.admin?.address { log.warning("admin.address can't change on reload") }
         let new = try Composition(configuration, replacing: old, in: surroundings)
         try watchEvents(configuration.tracing.eventsFile)
         new.joinSessions()
@@ -303,3 +306,5 @@ private final class Once: Sendable {
         work?()
     }
 }
+
+extension SHA256Digest: BodyDigest {}

@@ -71,6 +71,18 @@ package final class TLSStream {
         return name.map { Array(UnsafeBufferPointer(start: $0, count: Int(count))) } ?? []
     }
 
+    /// The subject of the peer's verified certificate, as RFC 2253 writes it; nil without one.
+    package var peerSubject: [UInt8]? {
+        guard let certificate = SSL_get0_peer_certificate(ssl), SSL_get_verify_result(ssl) == Int(X509_V_OK) else { return nil }
+        guard let output = BIO_new(BIO_s_mem()) else { return nil }
+        defer { BIO_free(output) }
+        guard X509_NAME_print_ex(output, X509_get_subject_name(certificate), 0, CRYO_NAME_RFC2253) >= 0 else { return nil }
+        var start: UnsafeMutablePointer<CChar>?
+        let count = cryo_bio_contents(output, &start)
+        guard count > 0, let start else { return nil }
+        return Array(UnsafeRawBufferPointer(start: start, count: count))
+    }
+
     // MARK: From the peer
 
     private func isLetter(_ byte: UInt8) -> Bool { (0x41...0x5A).contains(byte) }

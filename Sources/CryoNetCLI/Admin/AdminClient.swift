@@ -163,6 +163,7 @@ struct AdminClient {
             let message = failure?["detail"]?.text ?? "status \(answer.status)"
             let reason = failure?["reason"]?.text.map { " (\($0))" } ?? ""
             print(error: "\(message)\(reason)")
+            for problem in failure?["problems"]?.items ?? [] { printToError(problem.text ?? "") }
             if answer.status == 401 { printToError("The key is in the gateway's log and key file; name it by --key env:NAME or file:PATH") }
         } catch {
             print(error: "the admin side can't be reached: \(error)")

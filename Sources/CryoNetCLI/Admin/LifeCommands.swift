@@ -1,6 +1,7 @@
 // wait, reload, drain: the life of a running gateway, from outside.
 // Domain: cold
 
+import CryoConfig
 import CryoIO
 import Glibc
 
@@ -64,6 +65,7 @@ extension CommandLineInterface {
             guard let client = try AdminClient.find(arguments) else { return ExitStatus.failed }
             guard let answer = client.ask("POST", path) else { return ExitStatus.failed }
             if arguments.has("--json") { print(answer.text, terminator: "") } else { print(word) }
+            for note in answer.json?["needsRestart"]?.items ?? [] { printToError(note.text ?? "") }
             return ExitStatus.done
         }
     }

@@ -30,6 +30,16 @@ enum SecretInput {
         return Array("\(body)}".utf8)
     }
 
+    /// The first line, without its end; nil after it was told why there is none.
+    static func firstLine() -> String? {
+        let text = isatty(0) == 1 ? ask("Value: ") : readPipe()
+        guard let line = text?.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).first, !line.isEmpty else {
+            if text != nil { print(error: "standard input holds no value") }
+            return nil
+        }
+        return String(line)
+    }
+
     private static func readPipe() -> String? {
         var bytes = [UInt8](repeating: 0, count: bytesMax + 1)
         var count = 0

@@ -19,6 +19,8 @@ struct Command: Sendable {
     let operandsMax: Int
     let options: [Option]
     let examples: [String]
+    /// What the help says after the examples.
+    var notes = ""
     let run: @Sendable (Arguments) throws(UsageError) -> Int32
 
     var usage: String { "usage: cryonet \(name)\(options.isEmpty ? "" : " [options]")\(operands.isEmpty ? "" : " \(operands)")" }
@@ -37,6 +39,7 @@ struct Command: Sendable {
             text += "\nExamples:\n"
             for example in examples { text += "  \(example)\n" }
         }
+        if !notes.isEmpty { text += "\n\(notes)\n" }
         return text
     }
 }

@@ -5,14 +5,44 @@ import CryoConfig
 import CryoIO
 import Glibc
 
+/// Why there is no configuration.
+enum ConfigurationTrouble: Error {
+    /// The file can't be read.
+    case unreadable(String)
+    case problems(ConfigurationProblems)
+
+    /// One line each.
+    var lines: [String] {
+        switch self {
+        case .unreadable(let cause): [cause]
+        case .problems(let problems): problems.problems.map(\.description)
+        }
+    }
+}
+
 enum ConfigurationFile {
     /// Larger files are refused.
     private static let bytesMax = 1 << 20
 
     /// nil after the problems were printed, each as `file:line:col: message`.
-    static func load(_ path: String, overrides: [ConfigurationOverride]) -> LoadedConfiguration? {
-        guard let bytes = read(path) else { return nil }
-        return report(readConfiguration(bytes, fileName: path, overrides: overrides, environment: environment))
+    static func load(_ path: String, overrides: [ConfigurationOverride], showsWarnings: Bool = true) -> LoadedConfiguration? {
+        try? take(path, overrides: overrides, showsWarnings: showsWarnings).get()
+    }
+
+    /// As `load`, with the problems, which are printed all the same.
+    static func take(
+        _ path: String, overrides: [ConfigurationOverride], showsWarnings: Bool = true
+    ) -> Result<LoadedConfiguration, ConfigurationTrouble> {
+        let bytes: [UInt8]
+        switch read(path) {
+        case .success(let read): bytes = read
+        case .failure(let trouble):
+            for line in trouble.lines { print(error: line) }
+            return .failure(trouble)
+        }
+        let result = readConfiguration(bytes, fileName: path, overrides: overrides, environment: environment)
+        _ = report(result, showsWarnings: showsWarnings)
+        return result.mapError { .problems($0) }
     }
 
     static func report(
@@ -46,22 +76,13 @@ enum ConfigurationFile {
         return overrides
     }
 
-    private static func read(_ path: String) -> [UInt8]? {
-        guard let file = fopen(path, "rb") else {
-            print(error: "\(SystemError("can't read \(path)"))")
-            return nil
-        }
+    private static func read(_ path: String) -> Result<[UInt8], ConfigurationTrouble> {
+        guard let file = fopen(path, "rb") else { return .failure(.unreadable("\(SystemError("can't read \(path)"))")) }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: bytesMax + 1)
         let count = fread(&bytes, 1, bytes.count, file)
-        if ferror(file) != 0 {
-            print(error: "\(SystemError("can't read \(path)"))")
-            return nil
-        }
-        if count > bytesMax {
-            print(error: "\(path) is larger than 1 MiB")
-            return nil
-        }
-        return Array(bytes[..<count])
+        if ferror(file) != 0 { return .failure(.unreadable("\(SystemError("can't read \(path)"))")) }
+        if count > bytesMax { return .failure(.unreadable("\(path) is larger than 1 MiB")) }
+        return .success(Array(bytes[..<count]))
     }
 }

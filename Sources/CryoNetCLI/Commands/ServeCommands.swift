@@ -26,8 +26,7 @@ extension CommandLineInterface {
         let file = arguments.value("--config") ?? "cryonet.yaml"
         let overrides = try ConfigurationFile.overrides(arguments)
         guard let loaded = ConfigurationFile.load(file, overrides: overrides) else { return ExitStatus.failed }
-        let reload: @Sendable () -> LoadedConfiguration? = { ConfigurationFile.load(file, overrides: overrides) }
-        return Serving(loaded, readyFile: arguments.value("--ready-file"), reload: reload).run()
+        return Serving(loaded, readyFile: arguments.value("--ready-file")) { ConfigurationFile.take(file, overrides: overrides) }.run()
     }
 
     static let proxyCommand = Command(

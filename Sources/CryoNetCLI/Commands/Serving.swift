@@ -10,18 +10,20 @@ import CryoSync
 import Dispatch
 import Glibc
 
-/// TERM and INT drain, a second one ends at once. HUP reloads the configuration and reopens the audit file.
+/// TERM and INT drain, a second one ends at once. HUP reloads the configuration and reopens the audit file, USR1 does only that.
 final class Serving: Sendable {
     private let loaded: Mutex<LoadedConfiguration>
     private let readyFile: String?
-    private let reload: (@Sendable () -> LoadedConfiguration?)?
+    private let reload: (@Sendable () -> Result<LoadedConfiguration, ConfigurationTrouble>)?
     private let log = Log()
     private let queue = DispatchQueue(label: "cryonet.control")
     private let finished = DispatchSemaphore(value: 0)
     private let isDraining = Atomic<Bool>(false)
     private let current = Mutex<Gateway?>(nil)
 
-    init(_ loaded: LoadedConfiguration, readyFile: String?, reload: (@Sendable () -> LoadedConfiguration?)?) {
+    init(
+        _ loaded: LoadedConfiguration, readyFile: String?, reload: (@Sendable () -> Result<LoadedConfiguration, ConfigurationTrouble>)?
+    ) {
         self.loaded = Mutex(loaded)
         self.readyFile = readyFile
         self.reload = reload
@@ -38,6 +40,7 @@ final class Serving: Sendable {
             signals.on(SIGTERM) { [self] in end(gateway) }
             signals.on(SIGINT) { [self] in end(gateway) }
             signals.on(SIGHUP) { [self] in takeConfiguration(gateway) }
+            signals.on(SIGUSR1) { [self] in reopenAudit(gateway) }
             let addresses = try gateway.start()
             for address in addresses { log.info("listening on \(address)") }
             let keyFiles = try announce(gateway.adminAccess)
@@ -74,6 +77,11 @@ final class Serving: Sendable {
         gateway.drain { [self] in finished.signal() }
     }
 
+    private func reopenAudit(_ gateway: Gateway) {
+        gateway.reopenAudit()
+        log.info("audit file reopened")
+    }
+
     @discardableResult
     private func takeConfiguration(_ gateway: Gateway) -> ReloadAnswer {
         guard let reload else {
@@ -81,19 +89,22 @@ final class Serving: Sendable {
             log.info("audit file reopened; there is no configuration file to reload")
             return .nothingToReload
         }
-        guard let loaded = reload() else {
+        let loaded: LoadedConfiguration
+        switch reload() {
+        case .success(let read): loaded = read
+        case .failure(let trouble):
             gateway.reloadRefused()
             log.error("reload refused: the configuration has problems; the old one stays")
-            return .refused("the configuration has problems, which the gateway's log tells; the old one stays")
+            return .refused("the configuration has problems; the old one stays", problems: trouble.lines)
         }
         do throws(GatewayError) {
-            try gateway.reload(loaded.configuration)
+            let needsRestart = try gateway.reload(loaded.configuration)
             self.loaded.withLock { $0 = loaded }
             log.info("configuration reloaded")
-            return .done
+            return .done(needsRestart: needsRestart)
         } catch {
             log.error("reload refused: \(error); the old configuration stays")
-            return .refused("\(error); the old configuration stays")
+            return .refused("\(error); the old configuration stays", problems: [])
         }
     }
 

@@ -3,10 +3,17 @@
 
 package struct AuditSettings: Sendable, Equatable {
     package enum Bodies: String, Sendable, CaseIterable { case off, failures, all }
+    /// What a record tells: nothing at all is written, or no more than the exchange itself, its headers, its headers and bodies.
+    package enum Level: String, Sendable, CaseIterable { case off, basic, headers, bodies }
     package var file: String
+    package var level: Level = .bodies
+    /// At the level `bodies`, of which exchanges.
     package var bodies: Bodies = .failures
     package var bodyBytesMax: Int = 4096
     package var redaction = RedactionSettings()
+    package var sink = AuditSinkSettings()
+
+    var keepsBodies: Bool { level == .bodies && bodies != .off }
 
     package init(file: String) { self.file = file }
 }
@@ -21,6 +28,16 @@ package struct RedactionSettings: Sendable, Equatable {
         "api_key",
     ]
     package var query = ["token", "access_token", "refresh_token", "api_key", "apikey", "key", "password", "secret", "sig", "signature"]
+
+    /// Fields of forms, besides those of `json` and `query`.
+    package var form: [String] = []
+    /// Cookies; with none named, Cookie and Set-Cookie are hidden whole.
+    package var cookies: [String] = []
+    /// Values get the same mark each time they turn up, made with a key, instead of `***`.
+    package enum Mode: String, Sendable, CaseIterable { case mask, hmac }
+    package var mode: Mode = .mask
+    /// Of `hmac`: 32 random bytes, made (0600) when there is no such file.
+    package var keyFile: String?
 
     package init() {}
 }

@@ -1,4 +1,4 @@
-// Step audit: one JSON line per exchange, redacted, handed to the sink.
+// Step audit: one JSON line per exchange, redacted, handed to the sink. `audit-record.schema.json` tells its shape.
 // Domain: worker
 
 import CryoHTTP
@@ -8,50 +8,84 @@ extension Exchange {
     /// nil: no audit is written. The record is made for the admin side as well.
     func writeAudit() -> AuditOutcome? {
         guard let settings = plan.audit else { return nil }
-        var writer = JSONWriter()
+        let scratch = environment.scratch
+        var writer = scratch.takeWriter()
         writer.reserveCapacity(1024)
         writer.beginObject()
-        appendIdentity(&writer)
+        appendIdentity(&writer, scratch)
         appendTrace(&writer)
-        appendSteps(&writer)
+        writer.member(#""steps":"#)
+        let steps = outcomes
+        scratch.text(of: steps) { Self.append(steps, &$0) }.withUnsafeBytes { writer.raw($0) }
         appendAttempts(&writer)
         appendResult(&writer)
-        appendBodies(&writer, settings)
+        appendStream(&writer)
+        appendContent(&writer, settings)
         writer.endObject()
         var line = writer.bytes
         plan.redactor.scrub(&line)
-        return line.withUnsafeBytes { bytes in
+        let outcome = line.withUnsafeBytes { bytes in
             plan.feed?.exchanges.append(bytes, id: id)
             return plan.auditSink?.append(bytes)
         }
+        scratch.keep(writer)
+        return outcome
     }
 
-    private func appendIdentity(_ writer: inout JSONWriter) {
-        RFC3339.text(unixMicroseconds: context.startUnixMicroseconds).withUnsafeBytes { writer.field("time", bytes: $0) }
-        id.withUnsafeBytes { writer.field("id", bytes: $0) }
+    /// The version of the record's shape. Members are added to it, never renamed.
+    package static let auditVersion: Int64 = 1
+
+    private func appendIdentity(_ writer: inout JSONWriter, _ scratch: AuditScratch) {
+        writer.member(#""v":"#)
+        writer.integer(Self.auditVersion)
+        writer.member(#""time":"#)
+        writer.plain(scratch.time(context.startUnixMicroseconds))
+        writer.member(#""id":"#)
+        writer.plain(id)
         if !requestID.isEmpty, requestID != id { requestID.withUnsafeBytes { writer.field("request_id", bytes: $0) } }
-        context.client.withUnsafeBytes { writer.field("client", bytes: $0) }
-        if let route = match?.route {
-            route.name.withUnsafeBytes { writer.field("route", bytes: $0) }
-        } else {
-            writer.nullField("route")
-        }
-        if let upstream { writer.field("upstream", upstream.settings.name) } else { writer.nullField("upstream") }
+        writer.member(#""client":"#)
+        writer.plain(context.client)
+        appendClientIdentity(&writer)
+        writer.member(#""route":"#)
+        if let route = match?.route { route.name.withUnsafeBytes { writer.string(bytes: $0) } } else { writer.null() }
+        writer.member(#""policy":"#)
+        if let policy = match?.route.policy { writer.string(policy.settings.name) } else { writer.null() }
+        writer.member(#""upstream":"#)
+        if let upstream { writer.string(upstream.settings.name) } else { writer.null() }
         guard let head else {
             writer.nullField("method")
             writer.nullField("target")
             return
         }
         head.fields.bytes.withUnsafeBytes { bytes in
-            writer.field("method", bytes: UnsafeRawBufferPointer(rebasing: bytes[head.method]))
-            let target = plan.redactor.redactTarget(UnsafeRawBufferPointer(rebasing: bytes[head.target]))
-            target.withUnsafeBytes { writer.field("target", bytes: $0) }
+            writer.member(#""method":"#)
+            writer.string(bytes: UnsafeRawBufferPointer(rebasing: bytes[head.method]))
+            writer.member(#""target":"#)
+            let target = UnsafeRawBufferPointer(rebasing: bytes[head.target])
+            if plan.redactor.needsTargetRedaction(target) {
+                plan.redactor.redactTarget(target).withUnsafeBytes { writer.string(bytes: $0) }
+            } else {
+                writer.string(bytes: target)
+            }
         }
     }
 
-    private func appendSteps(_ writer: inout JSONWriter) {
-        let outcomes = self.outcomes
-        writer.key("steps")
+    /// Who the client has proved to be, besides where it came from.
+    private func appendClientIdentity(_ writer: inout JSONWriter) {
+        let hasKey = plan.clientKey != nil && match != nil
+        guard context.identity != nil || hasKey else { return }
+        writer.member(#""identity":"#)
+        writer.beginObject()
+        switch context.identity {
+        case .certificate(let subject): subject.withUnsafeBytes { writer.field("certificate", bytes: $0) }
+        case .user(let id): writer.field("uid", Int64(id))
+        case nil: break
+        }
+        if hasKey { writer.field("key", "listen.client_key") }
+        writer.endObject()
+    }
+
+    private static func append(_ outcomes: StepOutcomes, _ writer: inout JSONWriter) {
         writer.beginObject()
         func append(_ step: StaticString, _ outcome: String?) {
             // A step the exchange never came to is left out.
@@ -71,35 +105,61 @@ extension Exchange {
     }
 
     private func appendAttempts(_ writer: inout JSONWriter) {
-        writer.key("attempts")
+        writer.member(#""attempts":"#)
         writer.beginArray()
         for (index, record) in records.enumerated() {
             writer.beginObject()
-            writer.field("number", Int64(index + 1))
-            writer.field("start_us", microseconds(from: context.startNanoseconds, to: record.startedAt))
-            writer.field("duration_us", microseconds(from: record.startedAt, to: max(record.endedAt, record.startedAt)))
-            if record.status > 0 { writer.field("status", Int64(record.status)) } else { writer.nullField("status") }
-            writer.field("outcome", record.outcome)
-            writer.field("token_version", Int64(record.tokenVersion))
+            writer.member(#""number":"#)
+            writer.integer(Int64(index + 1))
+            writer.member(#""start_us":"#)
+            writer.integer(microseconds(from: context.startNanoseconds, to: record.startedAt))
+            writer.member(#""duration_us":"#)
+            writer.integer(microseconds(from: record.startedAt, to: max(record.endedAt, record.startedAt)))
+            writer.member(#""status":"#)
+            if record.status > 0 { writer.integer(Int64(record.status)) } else { writer.null() }
+            writer.member(#""outcome":"#)
+            writer.string(record.outcome)
+            writer.member(#""token_version":"#)
+            writer.integer(Int64(record.tokenVersion))
+            if record.isSigned { writer.field("signed", true) }
             if let refusedBy = record.refusedBy { writer.field("token_refused_by", refusedBy) }
-            writer.field("reused", record.timing.reusedConnection)
-            writer.field("dns_us", Int64(record.timing.dns))
-            writer.field("connect_us", Int64(record.timing.connect))
-            writer.field("tls_us", Int64(record.timing.tls))
-            writer.field("first_byte_us", Int64(record.timing.firstByte))
+            append(record, &writer)
             writer.endObject()
         }
         writer.endArray()
     }
 
+    private func append(_ record: AttemptRecord, _ writer: inout JSONWriter) {
+        writer.member(#""reused":"#)
+        writer.bool(record.timing.reusedConnection)
+        writer.member(#""dns_us":"#)
+        writer.integer(Int64(record.timing.dns))
+        writer.member(#""connect_us":"#)
+        writer.integer(Int64(record.timing.connect))
+        writer.member(#""tls_us":"#)
+        writer.integer(Int64(record.timing.tls))
+        writer.member(#""first_byte_us":"#)
+        writer.integer(Int64(record.timing.firstByte))
+        writer.member(#""request_bytes":"#)
+        writer.integer(record.requestBytes)
+        writer.member(#""response_bytes":"#)
+        writer.integer(record.responseBytes)
+    }
+
     private func microseconds(from start: UInt64, to end: UInt64) -> Int64 { end > start ? Int64((end - start) / 1000) : 0 }
 
     private func appendResult(_ writer: inout JSONWriter) {
-        writer.field("status", Int64(statusSent))
-        writer.field("request_bytes", Int64(body?.bytesReceived ?? 0))
-        writer.field("response_bytes", Int64(bytesSent))
-        writer.field("duration_us", microseconds(from: context.startNanoseconds, to: now))
+        writer.member(#""status":"#)
+        writer.integer(Int64(statusSent))
+        writer.member(#""request_bytes":"#)
+        writer.integer(body?.bytesReceived ?? 0)
+        writer.member(#""response_bytes":"#)
+        writer.integer(bytesSent)
+        writer.member(#""duration_us":"#)
+        writer.integer(microseconds(from: context.startNanoseconds, to: now))
         if let revision { revision.text.withUnsafeBytes { writer.field("session", bytes: $0) } }
+        if let echo, echo.hasFound { writer.field("secret_echoed", true) }
+        if let rule = firedRule { writer.field("rule", rule) }
         guard let failure else {
             writer.nullField("failure")
             writer.nullField("business_code")
@@ -119,97 +179,16 @@ extension Exchange {
         }
     }
 
-    private func appendBodies(_ writer: inout JSONWriter, _ settings: AuditSettings) {
-        guard settings.bodies != .off, settings.bodies == .all || failure != nil else { return }
-        appendFields("request_headers", head?.fields, &writer)
-        appendFields("response_headers", response?.fields, &writer)
-        append("request_body", "request_body_truncated", auditedRequestBody.bytes, isCut: auditedRequestBody.isCut, settings, &writer)
-        if held.bytes.isEmpty {
-            append(
-                "response_body", "response_body_truncated", auditedResponseBody.bytes, isCut: auditedResponseBody.isCut, settings, &writer)
-        } else {
-            let body = readableBody()
-            append("response_body", "response_body_truncated", body.bytes, isCut: body.isTruncated, settings, &writer)
+    /// The key of the configuration that made the exchange end as it did; nil where nothing but the upstream did.
+    private var firedRule: StaticString? {
+        guard let failure else { return nil }
+        switch failure.reason {
+        case .businessRejected: return codeRule == nil ? "policy.success" : "policy.failure.codes"
+        case .responseNotJSON: return "policy.non_json"
+        case .responseTooLarge: return "policy.oversize"
+        case .refreshRejected, .refreshFailed, .refreshWindowExceeded, .bodyNotReplayable:
+            return business == nil ? "token.refresh.on_status" : "token.refresh.on_business_codes"
+        default: return nil
         }
-    }
-
-    private func append(
-        _ key: StaticString, _ truncatedKey: StaticString, _ body: [UInt8], isCut: Bool, _ settings: AuditSettings,
-        _ writer: inout JSONWriter
-    ) {
-        if body.isEmpty { return }
-        let redacted = body.withUnsafeBytes { plan.redactor.redactBody($0) }
-        let cut = redacted.withUnsafeBytes { bytes in
-            FailureBody.utf8Boundary(UnsafeRawBufferPointer(rebasing: bytes[..<min(bytes.count, settings.bodyBytesMax)]))
-        }
-        var shown = Array(redacted[..<cut])
-        plan.redactor.scrubCut(&shown)
-        writer.key(key)
-        shown.withUnsafeBytes { writer.string(bytes: $0) }
-        if cut < redacted.count || isCut { writer.field(truncatedKey, true) }
-    }
-
-    private func appendFields(_ key: StaticString, _ fields: FieldSection?, _ writer: inout JSONWriter) {
-        guard let fields else { return }
-        writer.key(key)
-        writer.beginArray()
-        for index in fields.lines.indices where !fields.lines[index].isRemoved {
-            writer.beginArray()
-            let isHidden = fields.withName(at: index) { name in
-                writer.string(bytes: name)
-                return plan.redactor.hidesHeader(name)
-            }
-            if isHidden { writer.string("***") } else { fields.withValue(at: index) { writer.string(bytes: $0) } }
-            writer.endArray()
-        }
-        writer.endArray()
-    }
-}
-
-package enum RFC3339 {
-    /// `2026-11-30T07:00:00.123456Z`
-    package static func text(unixMicroseconds: Int64) -> [UInt8] {
-        let micros = UInt64(max(0, unixMicroseconds))
-        let seconds = micros / 1_000_000
-        let day = Int64(seconds / 86_400)
-        let (year, month, dayOfMonth) = civil(day)
-        let second = seconds % 86_400
-        var text: [UInt8] = []
-        text.reserveCapacity(27)
-        func append(_ value: UInt64, _ digits: Int) {
-            var divisor: UInt64 = 1
-            for _ in 1..<digits { divisor *= 10 }
-            while divisor > 0 {
-                text.append(UInt8(0x30 + value / divisor % 10))
-                divisor /= 10
-            }
-        }
-        append(UInt64(year), 4)
-        text.append(0x2D)
-        append(UInt64(month), 2)
-        text.append(0x2D)
-        append(UInt64(dayOfMonth), 2)
-        text.append(0x54)
-        append(second / 3600, 2)
-        text.append(0x3A)
-        append(second / 60 % 60, 2)
-        text.append(0x3A)
-        append(second % 60, 2)
-        text.append(0x2E)
-        append(micros % 1_000_000, 6)
-        text.append(0x5A)
-        return text
-    }
-
-    /// Days since 1970-01-01 to a proleptic Gregorian date.
-    private static func civil(_ days: Int64) -> (Int64, Int64, Int64) {
-        let shifted = days + 719_468
-        let era = shifted / 146_097
-        let dayOfEra = shifted - era * 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let marchMonth = (5 * dayOfYear + 2) / 153
-        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, dayOfYear - (153 * marchMonth + 2) / 5 + 1)
     }
 }

@@ -89,12 +89,15 @@ package final class RouteStatistics: Sendable {
     /// Replies by the first digit of their status, 1…5.
     package let statuses: WorkerTable
     package let durations: DurationHistogram
+    /// By `StreamCount`.
+    package let streams: WorkerTable
 
     init(workers: Int) {
         outcomes = WorkerTable(workers: workers, count: Self.outcomes.count)
         failures = WorkerTable(workers: workers, count: FailureReason.allCases.count)
         statuses = WorkerTable(workers: workers, count: 6)
         durations = DurationHistogram(workers: workers)
+        streams = WorkerTable(workers: workers, count: StreamCount.allCases.count)
     }
 
     func count(_ steps: StepOutcomes, audit: AuditOutcome?, worker: Int) {

@@ -8,6 +8,12 @@ package final class Redactor: Sendable {
     private let json: [[UInt8]]
     private let jsonBytesMax: Int
     private let query: [[UInt8]]
+    private let form: [[UInt8]]
+    private let paths: JSONPathRedaction
+    /// Cookies whose values are hidden; empty: Cookie and Set-Cookie are hidden whole.
+    private let cookies: [[UInt8]]
+    /// What stands in the place of a value; nil: `***`.
+    private let markOf: (@Sendable (UnsafeRawBufferPointer) -> [UInt8])?
     private let credentials: [CredentialStore]
     /// Of secrets that do not change.
     private let fixedNeedles: [[UInt8]]
@@ -15,7 +21,11 @@ package final class Redactor: Sendable {
     /// Shorter values are not searched for: they would turn up by chance everywhere.
     package static let secretBytesMin = 6
 
-    package init(_ settings: RedactionSettings, credentials: [CredentialStore], secrets: [Secret] = []) {
+    package init(
+        _ settings: RedactionSettings, credentials: [CredentialStore], secrets: [Secret] = [],
+        markOf: (@Sendable (UnsafeRawBufferPointer) -> [UInt8])? = nil
+    ) {
+        self.markOf = markOf
         func names(_ place: InjectSettings.Place) -> [String] {
             credentials.map(\.settings.inject).filter { $0.place == place }.map(\.name)
         }
@@ -23,6 +33,10 @@ package final class Redactor: Sendable {
         json = settings.json.map { Array($0.lowercased().utf8) }
         jsonBytesMax = json.map(\.count).max() ?? 0
         query = (settings.query + names(.query)).map { Array($0.lowercased().utf8) }
+        form = settings.form.map { Array($0.lowercased().utf8) }
+        paths = JSONPathRedaction(settings.json)
+        let named = settings.cookies.map { Array($0.lowercased().utf8) }
+        cookies = named.isEmpty ? [] : named + names(.cookie).map { Array($0.lowercased().utf8) }
         self.credentials = credentials
         fixedNeedles = secrets.flatMap(Self.needles(of:))
     }
@@ -37,9 +51,9 @@ package final class Redactor: Sendable {
 
     /// Replaces every live secret in `bytes`, raw, percent-encoded, base64-encoded or JSON-escaped, by `***`.
     package func scrub(_ bytes: inout [UInt8]) {
-        for needle in fixedNeedles where needle.count <= bytes.count { Self.replace(needle, in: &bytes) }
+        for needle in fixedNeedles where needle.count <= bytes.count { replace(needle, in: &bytes) }
         for store in credentials {
-            for needle in store.needles() where needle.count <= bytes.count { Self.replace(needle, in: &bytes) }
+            for needle in store.needles() where needle.count <= bytes.count { replace(needle, in: &bytes) }
         }
     }
 
@@ -51,6 +65,7 @@ package final class Redactor: Sendable {
         for store in credentials {
             for needle in store.needles() { longest = max(longest, Self.cutLength(of: needle, in: bytes, above: longest)) }
         }
+        // Of a part no mark would tell anything.
         if longest > 0 { bytes.replaceSubrange((bytes.count - longest)..., with: Self.mask.rawBytes) }
     }
 
@@ -97,12 +112,72 @@ package final class Redactor: Sendable {
         return small
     }
 
-    private static func replace(_ needle: [UInt8], in bytes: inout [UInt8]) {
+    private func replace(_ needle: [UInt8], in bytes: inout [UInt8]) {
         var searchStart = 0
-        while let found = find(needle, in: bytes, from: searchStart) {
-            bytes.replaceSubrange(found..<found + needle.count, with: mask.rawBytes)
-            searchStart = found + mask.utf8CodeUnitCount
+        while let found = Self.find(needle, in: bytes, from: searchStart) {
+            let mark = needle.withUnsafeBytes { self.mark(of: $0) }
+            bytes.replaceSubrange(found..<found + needle.count, with: mark)
+            searchStart = found + mark.count
         }
+    }
+
+    /// Whether a live secret is in the bytes, in any of its spellings.
+    func holdsSecret(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        func isIn(_ needle: [UInt8]) -> Bool {
+            bytes.count >= needle.count && !needle.isEmpty && needle.withUnsafeBytes { Self.find($0, in: bytes, from: 0) != nil }
+        }
+        return fixedNeedles.contains(where: isIn) || credentials.contains { $0.needles().contains(where: isIn) }
+    }
+
+    /// One byte less than the longest spelling of a secret: so much of the end of a piece may be the beginning of one.
+    var overlap: Int {
+        let longest = credentials.map { $0.needles().map(\.count).max() ?? 0 }.max() ?? 0
+        return max(0, max(longest, fixedNeedles.map(\.count).max() ?? 0) - 1)
+    }
+
+    /// What stands in the place of a hidden value.
+    func mark(of value: UnsafeRawBufferPointer) -> [UInt8] { markOf?(value) ?? Array(Self.mask.rawBytes) }
+
+    // MARK: Headers
+
+    /// nil: the value may be seen. A scheme before credentials, as in `Bearer …`, is kept where values get marks of their own.
+    func redactedHeader(_ name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard hidesHeader(name) else { return nil }
+        let cookie: StaticString = "cookie"
+        let setCookie: StaticString = "set-cookie"
+        if !cookies.isEmpty {
+            if equalsIgnoringCase(name, lowercased: cookie.rawBytes) { return redactCookies(value, all: true) }
+            if equalsIgnoringCase(name, lowercased: setCookie.rawBytes) { return redactCookies(value, all: false) }
+        }
+        guard markOf != nil else { return Array(Self.mask.rawBytes) }
+        let authorization: StaticString = "authorization"
+        guard name.count >= authorization.utf8CodeUnitCount, let space = value.firstIndex(of: 0x20) else { return mark(of: value) }
+        return Array(value[...space]) + mark(of: UnsafeRawBufferPointer(rebasing: value[(space + 1)...]))
+    }
+
+    /// `a=1; b=2` with the values of the named ones replaced. In a Set-Cookie only the first pair is a cookie.
+    private func redactCookies(_ value: UnsafeRawBufferPointer, all: Bool) -> [UInt8] {
+        var redacted: [UInt8] = []
+        var start = 0
+        var isFirst = true
+        while start <= value.count {
+            let end = value[start...].firstIndex(of: 0x3B) ?? value.count
+            let pair = value[start..<end]
+            let space = pair.prefix { $0 == 0x20 }.count
+            let name = UnsafeRawBufferPointer(rebasing: pair.dropFirst(space).prefix { $0 != 0x3D })
+            let valueStart = start + space + name.count + 1
+            if isFirst || all, valueStart <= end, contains(cookies, name) {
+                redacted.append(contentsOf: value[start..<valueStart])
+                redacted.append(contentsOf: mark(of: UnsafeRawBufferPointer(rebasing: value[valueStart..<end])))
+            } else {
+                redacted.append(contentsOf: pair)
+            }
+            if end == value.count { break }
+            redacted.append(0x3B)
+            start = end + 1
+            isFirst = false
+        }
+        return redacted
     }
 
     private static func find(_ needle: [UInt8], in bytes: [UInt8], from start: Int) -> Int? {
@@ -140,6 +215,9 @@ package final class Redactor: Sendable {
 
     // MARK: Names
 
+    /// False for a target without a query, which has nothing to hide.
+    func needsTargetRedaction(_ target: UnsafeRawBufferPointer) -> Bool { target.contains(0x3F) }
+
     /// A target with the values of hidden query keys replaced.
     package func redactTarget(_ target: UnsafeRawBufferPointer) -> [UInt8] {
         guard let mark = target.firstIndex(of: 0x3F) else { return Array(target) }
@@ -158,7 +236,7 @@ package final class Redactor: Sendable {
             if name.count < pair.count, hides(name, isForm: isForm) {
                 redacted.append(contentsOf: name)
                 redacted.append(0x3D)
-                redacted.append(contentsOf: Self.mask.rawBytes)
+                redacted.append(contentsOf: mark(of: UnsafeRawBufferPointer(rebasing: pair.dropFirst(name.count + 1))))
             } else {
                 redacted.append(contentsOf: pair)
             }
@@ -170,15 +248,41 @@ package final class Redactor: Sendable {
 
     /// A key may be percent-encoded; the server will decode it before it takes the secret from it.
     private func hides(_ name: UnsafeRawBufferPointer, isForm: Bool) -> Bool {
-        if contains(query, name) || (isForm && contains(json, name)) { return true }
+        if contains(query, name) || (isForm && (contains(json, name) || contains(form, name))) { return true }
         guard name.contains(0x25) else { return false }
         let decoded = percentDecoded(name, plusIsSpace: false)
-        return decoded.withUnsafeBytes { contains(query, $0) || (isForm && contains(json, $0)) }
+        return decoded.withUnsafeBytes { contains(query, $0) || (isForm && (contains(json, $0) || contains(form, $0))) }
     }
 
     /// A body with the string and number values of hidden JSON members, and of hidden form fields, replaced. Works on
     /// broken JSON too: it looks for `"name"` and a colon, wherever they are.
     package func redactBody(_ body: UnsafeRawBufferPointer) -> [UInt8] {
+        if paths.isEmpty { return redactNames(body) }
+        let values = paths.values(in: body)
+        if values.isEmpty { return redactNames(body) }
+        var redacted: [UInt8] = []
+        var start = 0
+        for value in values {
+            redacted.append(contentsOf: body[start..<value.lowerBound])
+            appendMark(of: value, in: body, to: &redacted)
+            start = value.upperBound
+        }
+        redacted.append(contentsOf: body[start...])
+        return redacted.withUnsafeBytes { redactNames($0) }
+    }
+
+    /// As a string, whatever the value was. The mark of a string is that of what stands between its quotes.
+    private func appendMark(of value: Range<Int>, in body: UnsafeRawBufferPointer, to redacted: inout [UInt8]) {
+        var inner = value
+        if inner.count > 1, body[inner.lowerBound] == 0x22 {
+            inner = (inner.lowerBound + 1)..<(body[inner.upperBound - 1] == 0x22 ? inner.upperBound - 1 : inner.upperBound)
+        }
+        redacted.append(0x22)
+        redacted.append(contentsOf: mark(of: UnsafeRawBufferPointer(rebasing: body[inner])))
+        redacted.append(0x22)
+    }
+
+    private func redactNames(_ body: UnsafeRawBufferPointer) -> [UInt8] {
         var redacted: [UInt8] = []
         redacted.reserveCapacity(body.count)
         if let first = body.first(where: { $0 > 0x20 }), first != 0x7B, first != 0x5B, body.contains(0x3D) {
@@ -196,9 +300,7 @@ package final class Redactor: Sendable {
                 continue
             }
             redacted.append(contentsOf: body[index..<value.lowerBound])
-            redacted.append(0x22)
-            redacted.append(contentsOf: Self.mask.rawBytes)
-            redacted.append(0x22)
+            appendMark(of: value, in: body, to: &redacted)
             index = value.upperBound
         }
         return redacted

@@ -15,11 +15,14 @@ package struct ExchangeEnvironment {
     package let counters: ExchangeCounters
     /// This process's name in Via. Unlike those of other gateways on the way, so that only a true loop is taken for one.
     package let pseudonym: [UInt8]
+    /// Begins the digest of a body for the audit.
+    package let makeDigest: () -> (any BodyDigest)?
+    let scratch = AuditScratch()
 
     package init(
         forwarder: any Forwarder, scanner: JSONScanner, openSpill: @escaping () -> SpillFile?,
         decode: @escaping (UnsafeRawBufferPointer, UnsafeRawBufferPointer, Int) -> DecodedContent, counters: ExchangeCounters,
-        pseudonym: [UInt8] = Array("cryonet".utf8)
+        pseudonym: [UInt8] = Array("cryonet".utf8), makeDigest: @escaping () -> (any BodyDigest)? = { nil }
     ) {
         self.forwarder = forwarder
         self.scanner = scanner
@@ -27,6 +30,7 @@ package struct ExchangeEnvironment {
         self.decode = decode
         self.counters = counters
         self.pseudonym = pseudonym
+        self.makeDigest = makeDigest
     }
 }
 
@@ -41,6 +45,8 @@ package final class Exchange: RequestConsumer {
     /// For an exchange that never came to the machine: what the steps before it ended in.
     var earlyOutcomes: StepOutcomes?
     var match: RouteMatch?
+    /// The route's, while this exchange counts in it.
+    var occupiedLoad: RouteLoad?
     /// The route that admits the request's page of another site: it may read the reply, failures included.
     var sharingRoute: RoutePlan?
 
@@ -59,9 +65,15 @@ package final class Exchange: RequestConsumer {
     // forward
     var body: ReplayBuffer?
     var isBodyPaused = false
+    /// The attempt that was asked for begins when the whole body is here.
+    var isAwaitingSignedBody = false
+    var digestStream: DigestStream?
+    var bodyDigest: [UInt8]?
     var attempt: AttemptID?
     var isAttemptOpen = false
     var records: [AttemptRecord] = []
+    /// The breaker's, until it has been told what became of the attempt.
+    var permit: Breaker.Permit?
     var isForwarderWaitingForBody = false
     /// The client asks for a WebSocket.
     var isUpgrade = false
@@ -78,6 +90,9 @@ package final class Exchange: RequestConsumer {
     // normalize, reply
     var response: ResponseHead?
     var responseFraming: BodyFraming = .none
+    var mediaType = MediaType.none
+    /// nil: the answer is no stream.
+    var stream: StreamRelay?
     var held = HeldBody()
     /// The held body without its content coding, once somebody had to look into it; nil while it has none.
     var decoded: [UInt8]?
@@ -86,6 +101,8 @@ package final class Exchange: RequestConsumer {
     var isHeldPaused = false
     // retry
     var retryAfterSeconds: Int64?
+    /// When a request that the gateway itself refuses may come again.
+    var ownRetryAfterSeconds: UInt64?
     /// The upstream's, while this exchange counts in it.
     var retryBudget: RetryBudget?
     var isRetrying = false
@@ -107,6 +124,16 @@ package final class Exchange: RequestConsumer {
     /// The state that was told last, while somebody listens.
     var toldState = ExchangeMachine.State.created
 
+    // audit
+    /// Keeps the end of the reply back where its record must be written first.
+    let withheld: WithheldReply?
+    /// Looks for secrets in the reply where that is asked for.
+    let echo: EchoWatch?
+    /// Until when the exchange waits for the audit.
+    var auditPatience = UInt64.max
+    /// The reply that waited for its record has ended.
+    var isSettled = false
+
     // deadlines, monotonic nanoseconds; .max is none
     var deadlines = ExchangeDeadlines()
 
@@ -114,7 +141,7 @@ package final class Exchange: RequestConsumer {
         self.head = head
         self.plan = plan
         self.environment = environment
-        self.context = context
+        (self.context, withheld, echo) = Self.watching(context, plan)
         id = ExchangeID.make(
             unixMicroseconds: context.startUnixMicroseconds, randomHigh: context.scheduler.random(), randomLow: context.scheduler.random())
         environment.counters.begin()
@@ -165,6 +192,7 @@ package final class Exchange: RequestConsumer {
     package static let passesMax = 2
 
     private func begin(on route: RoutePlan, _ head: RequestHead) {
+        guard enterRoute(route) else { return }
         let standing = tokenStanding(on: route, head)
         var rules = ExchangeRules()
         rules.injectsToken = route.credentials != nil && standing != .keptClientValue
@@ -175,16 +203,18 @@ package final class Exchange: RequestConsumer {
         permitRetries(&rules, on: route, head)
         rules.passesOversize = route.policy?.settings.oversize != .fail
         rules.passesNonJSON = route.policy?.settings.nonJSON == .pass
+        rules.resumesLimit = route.settings.streams.reconnect.limit
         machine = ExchangeMachine(rules: rules)
         if head.framing != .none {
-            let recordsBody = (rules.injectsToken && rules.canRefresh) || rules.retryLimit > 0
+            let coversBody = route.upstream.signer?.settings.coversBody ?? false
+            let recordsBody = (rules.injectsToken && rules.canRefresh) || rules.retryLimit > 0 || coversBody
             body = ReplayBuffer(records: recordsBody && isWorthRecording(head.framing), openSpill: environment.openSpill)
         }
         isUpgrade = asksForWebSocket(head)
         prepareFields(head, on: route)
         deadlines.total = .max
         if head.framing == .none { startTotalDeadline() }
-        perform(machine.handle(.begun(standing)))
+        if isAdmittedByAudit() { perform(machine.handle(.begun(standing))) }
         armDeadlines()
     }
 
@@ -197,11 +227,13 @@ package final class Exchange: RequestConsumer {
         guard !isOver, let body else { return .more }
         if isTunnel {
             touchIdle()
-        } else if let audit = plan.audit, audit.bodies != .off {
-            auditedRequestBody.take(bytes, bytesMax: audit.bodyBytesMax)
+        } else if let audit = plan.audit, audit.keepsBodies {
+            auditedRequestBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
         }
+        digest(bytes)
         // Before the forwarder is woken: it may read at once, and let the client go on.
-        isBodyPaused = body.append(bytes) == .pause
+        isBodyPaused = body.append(bytes) == .pause && !isAwaitingSignedBody
+        checkSignedBody()
         wakeForwarder()
         return isBodyPaused ? .pause : .more
     }
@@ -210,6 +242,7 @@ package final class Exchange: RequestConsumer {
         guard !isOver, let body else { return }
         body.complete()
         if isTunnel { halfCloseTunnel() } else { startTotalDeadline() }
+        endSignedBody()
         wakeForwarder()
     }
 
@@ -249,6 +282,7 @@ package final class Exchange: RequestConsumer {
     }
 
     package func replyDrained() {
+        stream?.isPaused = false
         guard !isOver, isAttemptOpen, let attempt else { return }
         touchIdle()
         armDeadlines()
@@ -264,7 +298,7 @@ package final class Exchange: RequestConsumer {
         case .nothing: break
         case .startAttempt: startAttempt()
         case .demandToken:
-            noteRefusal()
+            if machine.state == .awaitingRefresh { noteRefusal() }
             demandToken()
         case .hold: isHolding = true
         case .stream: streamResponse(marked: nil)
@@ -277,10 +311,12 @@ package final class Exchange: RequestConsumer {
             noteRefusal()
             match?.route.credentials?.refreshInBackground(.refused(version: credential?.version ?? 0))
             if repliesHeld { streamResponse(marked: reason) } else { replyFailure(reason, status: nil) }
-        case .finish: finishReply()
-        case .abort:
-            failure = Failure(machine.outcomes.forward == .timedOut ? .upstreamTimedOut : .responseTruncated, language: .english)
-            abortReply()
+        case .finish:
+            if let stream { endStream(stream) }
+            finishReply()
+        case .reconnect(let number): reconnect(number)
+        case .resume: resumeStream()
+        case .abort: loseReply()
         case .abandon: conclude()
         }
     }
@@ -293,11 +329,22 @@ package final class Exchange: RequestConsumer {
     // MARK: Deadlines
 
     package func deadlineReached(_ nanoseconds: UInt64) {
-        guard !isOver else { return }
+        guard !isOver else { return settleLate(nanoseconds) }
         while let kind = deadlines.takeDue(at: nanoseconds), !isOver {
+            if kind == .audit {
+                askAuditAgain(nanoseconds)
+                continue
+            }
             if kind == .tokenWait || kind == .total { withdrawTicket() }
             if kind == .lookAhead { firstEvent = nil }
-            if kind == .backOff, !takeLatestToken() {
+            settleMissed(kind)
+            if kind == .heartbeat {
+                beat()
+            } else if kind == .lookAhead, machine.isResuming {
+                settleResume(.taken)
+            } else if kind == .idle || kind == .response, let loss = lossOfStream(nil) {
+                perform(machine.handle(loss))
+            } else if kind == .backOff, !takeLatestToken() {
                 perform(machine.handle(.tokenExpired))
             } else {
                 perform(machine.handle(.deadline(kind, isReplayable: isReplayable)))
@@ -315,16 +362,8 @@ package final class Exchange: RequestConsumer {
     func touchIdle() {
         if isTunnel { return touchTunnelIdle() }
         guard let timeouts = upstream?.settings.timeouts, timeouts.idleMilliseconds > 0 else { return }
-        let length = isEventStream ? max(timeouts.idleMilliseconds, Self.streamIdleMilliseconds) : timeouts.idleMilliseconds
-        deadlines.idle = now &+ UInt64(length) * 1_000_000
-    }
-
-    /// The idle time allowed on event streams, where silence is normal (ledger TO3).
-    static let streamIdleMilliseconds: UInt32 = 3_600_000
-
-    private var isEventStream: Bool {
-        guard let response else { return false }
-        return MediaType.of(response.fields) == .eventStream
+        let streams = mediaType.isStream ? match?.route.settings.streams : nil
+        deadlines.idle = now &+ UInt64(streams?.idleMilliseconds ?? timeouts.idleMilliseconds) * 1_000_000
     }
 
     /// The total time begins when the whole request is here: a slow upload is bounded by the read step.
@@ -343,8 +382,10 @@ struct ExchangeDeadlines {
     var tokenWait = UInt64.max
     var backOff = UInt64.max
     var lookAhead = UInt64.max
+    var heartbeat = UInt64.max
+    var audit = UInt64.max
 
-    var nearest: UInt64 { min(response, idle, total, tokenWait, backOff, lookAhead) }
+    var nearest: UInt64 { min(response, idle, total, tokenWait, backOff, lookAhead, heartbeat, audit) }
 
     /// The first that is due, taken out.
     mutating func takeDue(at nanoseconds: UInt64) -> DeadlineKind? {
@@ -372,6 +413,14 @@ struct ExchangeDeadlines {
             lookAhead = .max
             return .lookAhead
         }
+        if heartbeat <= nanoseconds {
+            heartbeat = .max
+            return .heartbeat
+        }
+        if audit <= nanoseconds {
+            audit = .max
+            return .audit
+        }
         return nil
     }
 }
@@ -380,9 +429,13 @@ struct ExchangeDeadlines {
 struct AttemptRecord {
     var startedAt: UInt64
     var endedAt: UInt64 = 0
+    /// Of the bodies, as they went to the upstream and came from it.
+    var requestBytes: UInt64 = 0
+    var responseBytes: UInt64 = 0
     var status: UInt16 = 0
     var outcome: StaticString = "responded"
     var tokenVersion: UInt64 = 0
+    var isSigned = false
     /// What told that the token is refused, where that made a difference: `status` or `business_code`.
     var refusedBy: StaticString?
     var timing = AttemptTiming()

@@ -18,6 +18,8 @@ package struct ExchangeRules: Sendable {
     package var isRetryEligible = false
     package var passesOversize = true
     package var passesNonJSON = false
+    /// Attempts in a row to go on with a stream that broke.
+    package var resumesLimit: UInt32 = 0
 
     package init() {}
 }
@@ -36,15 +38,6 @@ package enum HeadDisposition: Sendable, Equatable {
     case annotate
 }
 
-package enum TokenStanding: Sendable, Equatable {
-    case notApplicable, keptClientValue, ready
-    /// None, or expired, but the source can make one.
-    case unusable
-    case missing
-    /// The client sent a value of its own where the token goes, and the token's settings forbid it.
-    case clientValueRejected
-}
-
 package enum JudgeResult: Sendable, Equatable {
     case accepted, unwrapped, notJSON
     /// Without its content coding it exceeds what is judged.
@@ -53,9 +46,7 @@ package enum JudgeResult: Sendable, Equatable {
     case rejected(refusesToken: Bool, isRetryCode: Bool = false)
 }
 
-package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff, lookAhead }
-
-package enum RetryDenial: Sendable { case budgetSpent, noTimeLeft }
+package enum DeadlineKind: Sendable { case response, idle, total, tokenWait, backOff, lookAhead, heartbeat, audit }
 
 package enum ExchangeEvent: Sendable {
     case begun(TokenStanding)
@@ -71,8 +62,13 @@ package enum ExchangeEvent: Sendable {
     case bodyEnded
     case attemptFailed(ForwardError, isReplayable: Bool)
     case deadline(DeadlineKind, isReplayable: Bool)
-    /// A `backOff` that there is no room for: the upstream's retry budget is spent, or the total time would be over before.
+    /// A `backOff` that there is no room for.
     case retryDenied(RetryDenial)
+    /// The upstream of a stream whose head has gone out; nil: it is silent.
+    case streamLost(ForwardError?, StreamStanding)
+    case resumeAnswered(ResumeAnswer, StreamStanding)
+    /// The attempt was not made: the upstream's breaker is open, or the request can't be signed.
+    case attemptRefused(FailureReason)
     case clientGone
 }
 
@@ -90,6 +86,10 @@ package enum ExchangeAction: Sendable, Equatable {
     case replyJudged
     /// Wait before retry `number` (from 0).
     case backOff(number: UInt32)
+    /// Wait before attempt `number` in a row (from 0) to go on with a stream.
+    case reconnect(number: UInt32)
+    /// Go on with the stream.
+    case resume
     /// Answer with the failure JSON.
     case fail(FailureReason)
     /// Answer with the upstream's own response, marked with the reason. Streams what is still to come.
@@ -120,23 +120,27 @@ package struct ExchangeMachine: Sendable {
         case awaitingRefresh
         /// Next: forwarding, awaitingToken, streaming, done.
         case backingOff
-        /// The head went to the client: nothing is retried any more. Next: done.
+        /// The head went to the client: nothing is retried any more. Next: done; of a stream that is taken up again also backingOff.
         case streaming
         case done
     }
 
-    package private(set) var state: State = .created
-    package private(set) var outcomes = StepOutcomes()
-    package private(set) var attempts: UInt32 = 0
-    package private(set) var authRetries: UInt32 = 0
-    package private(set) var retries: UInt32 = 0
+    package internal(set) var state: State = .created
+    package internal(set) var outcomes = StepOutcomes()
+    package internal(set) var attempts: UInt32 = 0
+    package internal(set) var authRetries: UInt32 = 0
+    package internal(set) var retries: UInt32 = 0
     /// Attempts carry the token; false once `isAuthOptional` let the request go on without one.
-    package private(set) var carriesToken: Bool
+    package internal(set) var carriesToken: Bool
+    /// The head of a stream has gone out, its upstream is lost, and no other has gone on yet.
+    package internal(set) var isResuming = false
+    var resumes: UInt32 = 0
+    var resumesInRow: UInt32 = 0
     package let rules: ExchangeRules
     /// What is done when the retry that was asked for is denied.
-    private var withoutRetry = WithoutRetry.fail(.upstreamStatus)
+    var withoutRetry = WithoutRetry.fail(.upstreamStatus)
 
-    private enum WithoutRetry {
+    enum WithoutRetry {
         case fail(FailureReason)
         /// The answer is the client's business.
         case stream
@@ -171,6 +175,9 @@ package struct ExchangeMachine: Sendable {
         case .bodyEnded: return state == .streaming ? end(.sent, .finish) : .nothing
         case .deadline(let kind, let isReplayable): return miss(kind, isReplayable)
         case .retryDenied(let denial): return deny(denial)
+        case .streamLost(let error, let standing): return loseStream(error, standing)
+        case .resumeAnswered(let answer, let standing): return takeResumeAnswer(answer, standing)
+        case .attemptRefused(let reason): return refuseAttempt(reason)
         case .clientGone: return end(.clientGone, .abandon)
         }
     }
@@ -280,7 +287,7 @@ package struct ExchangeMachine: Sendable {
 
     /// The refused answer is final: as failure JSON where a policy asks for it, else as the upstream sent it.
     private mutating func giveUp(_ reason: FailureReason) -> ExchangeAction {
-        if rules.hasPolicy { return conclude(reason) }
+        if rules.hasPolicy || isResuming { return conclude(reason) }
         outcomes.normalize = .passedThrough
         state = .streaming
         return .replyHeld(reason)
@@ -364,51 +371,13 @@ package struct ExchangeMachine: Sendable {
         }
     }
 
-    private static func outcome(of error: ForwardError) -> ForwardOutcome {
+    static func outcome(of error: ForwardError) -> ForwardOutcome {
         switch error {
         case .dnsFailed: .dnsFailed
         case .connectRefused: .connectFailed
         case .connectTimedOut: .timedOut
         case .tlsFailed, .tlsCertificate, .pinMismatch: .tlsFailed
         case .reset, .emptyResponse, .malformedResponse, .truncated, .requestBodyFailed: .reset
-        }
-    }
-
-    // MARK: retry
-
-    private mutating func mayRetry(_ isReplayable: Bool) -> Bool {
-        guard rules.retryLimit > 0 else { return false }
-        if !rules.isRetryEligible {
-            outcomes.retry = .notEligible
-        } else if !isReplayable {
-            outcomes.retry = .notReplayable
-        } else if retries >= rules.retryLimit {
-            outcomes.retry = .limitReached
-        } else {
-            return true
-        }
-        return false
-    }
-
-    private mutating func retryOrFail(_ reason: FailureReason, _ isReplayable: Bool) -> ExchangeAction {
-        guard rules.retryReasons.contains(reason), mayRetry(isReplayable) else { return conclude(reason) }
-        withoutRetry = .fail(reason)
-        return backOff()
-    }
-
-    private mutating func backOff() -> ExchangeAction {
-        outcomes.retry = .retried
-        state = .backingOff
-        retries += 1
-        return .backOff(number: retries - 1)
-    }
-
-    private mutating func deny(_ denial: RetryDenial) -> ExchangeAction {
-        guard state == .backingOff else { return .nothing }
-        outcomes.retry = denial == .budgetSpent ? .budgetSpent : .noTimeLeft
-        switch withoutRetry {
-        case .fail(let reason): return conclude(reason)
-        case .stream: return pass(.passedThrough)
         }
     }
 
@@ -472,15 +441,18 @@ package struct ExchangeMachine: Sendable {
         }
     }
 
-    private mutating func pass(_ outcome: NormalizeOutcome) -> ExchangeAction {
+    mutating func pass(_ outcome: NormalizeOutcome) -> ExchangeAction {
         outcomes.normalize = outcome
         state = .streaming
         return .stream
     }
 
-    private mutating func conclude(_ reason: FailureReason) -> ExchangeAction { end(.sent, .fail(reason)) }
+    /// Behind the head of a stream there is no room for a failure.
+    mutating func conclude(_ reason: FailureReason) -> ExchangeAction {
+        isResuming ? end(.truncated, .abort) : end(.sent, .fail(reason))
+    }
 
-    private mutating func end(_ outcome: ReplyOutcome, _ action: ExchangeAction) -> ExchangeAction {
+    mutating func end(_ outcome: ReplyOutcome, _ action: ExchangeAction) -> ExchangeAction {
         outcomes.reply = outcome
         state = .done
         return action

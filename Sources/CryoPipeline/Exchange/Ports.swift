@@ -47,7 +47,8 @@ package struct AttemptID: Sendable, Hashable {
 
 /// One try against the upstream, complete and ready to be sent.
 package struct AttemptRequest {
-    package var upstream: UpstreamSettings
+    /// One object as long as the configuration lives: who has seen it need not compare settings.
+    package var upstream: UpstreamPlan
     package var method: [UInt8]
     /// Origin-form target as it goes on the wire, base path included.
     package var target: [UInt8]
@@ -65,7 +66,7 @@ package struct AttemptRequest {
     package var isConnect = false
 
     package init(
-        upstream: UpstreamSettings, method: [UInt8], target: [UInt8], fields: FieldSection, framing: BodyFraming, isIdempotent: Bool,
+        upstream: UpstreamPlan, method: [UInt8], target: [UInt8], fields: FieldSection, framing: BodyFraming, isIdempotent: Bool,
         isUpgrade: Bool = false
     ) {
         self.upstream = upstream
@@ -193,4 +194,15 @@ extension TokenRefresher {
 package protocol AuditSink: Sendable {
     /// `line` is one JSON object without the final newline.
     func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome
+
+    /// Records are taken, as far as is known.
+    var isWritable: Bool { get }
+
+    /// Calls back, on any thread, when everything appended before is written (true) or some of it never will be.
+    func confirm(_ completion: @escaping @Sendable (Bool) -> Void)
+}
+
+extension AuditSink {
+    package var isWritable: Bool { true }
+    package func confirm(_ completion: @escaping @Sendable (Bool) -> Void) { completion(true) }
 }

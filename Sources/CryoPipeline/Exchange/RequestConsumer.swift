@@ -12,7 +12,7 @@ package enum RequestArrival {
 
 /// What a connection lends to the exchanges it carries.
 package struct ConnectionContext {
-    package let sink: any ReplySink
+    package var sink: any ReplySink
     package let scheduler: any Scheduler
     /// The peer's address as text, `127.0.0.1:4711` or `unix`.
     package let client: [UInt8]
@@ -25,11 +25,13 @@ package struct ConnectionContext {
     /// Monotonic and wall time of the first byte of this request.
     package let startNanoseconds: UInt64
     package let startUnixMicroseconds: Int64
+    /// nil: it has proved nothing.
+    package let identity: ClientIdentity?
 
     package init(
         sink: any ReplySink, scheduler: any Scheduler, client: [UInt8], localPort: UInt16, workerIndex: Int, isTLS: Bool,
         startNanoseconds: UInt64,
-        startUnixMicroseconds: Int64
+        startUnixMicroseconds: Int64, identity: ClientIdentity? = nil
     ) {
         self.sink = sink
         self.scheduler = scheduler
@@ -39,6 +41,7 @@ package struct ConnectionContext {
         self.isTLS = isTLS
         self.startNanoseconds = startNanoseconds
         self.startUnixMicroseconds = startUnixMicroseconds
+        self.identity = identity
     }
 }
 

@@ -27,6 +27,8 @@ package enum RouteOutcome: String, Sendable, CaseIterable {
     case clientKeyMissing = "client_key_missing"
     case loopDetected = "loop_detected"
     case overrideUnknown = "override_unknown"
+    case concurrencyLimited = "concurrency_limited"
+    case rateLimited = "rate_limited"
 }
 
 package enum InjectOutcome: String, Sendable, CaseIterable {
@@ -36,6 +38,8 @@ package enum InjectOutcome: String, Sendable, CaseIterable {
     /// Sent without a token, because the route's `auth` is optional.
     case unauthenticated
     case clientValueRejected = "client_value_rejected"
+    /// The upstream wants signed requests, and this one could not be signed.
+    case notSigned = "not_signed"
     case notApplicable = "not_applicable"
 }
 
@@ -46,6 +50,7 @@ package enum ForwardOutcome: String, Sendable, CaseIterable {
     case tlsFailed = "tls_failed"
     case timedOut = "timed_out"
     case reset
+    case breakerOpen = "breaker_open"
 }
 
 package enum RefreshOutcome: String, Sendable, CaseIterable {
@@ -64,6 +69,7 @@ package enum RetryOutcome: String, Sendable, CaseIterable {
     case notEligible = "not_eligible"
     case budgetSpent = "budget_spent"
     case noTimeLeft = "no_time_left"
+    case breakerOpen = "breaker_open"
 }
 
 package enum NormalizeOutcome: String, Sendable, CaseIterable {

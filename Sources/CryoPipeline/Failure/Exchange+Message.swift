@@ -36,7 +36,7 @@ extension Exchange {
         return body.isTruncated ? nil : EnvelopeJudge(scanner: environment.scanner).errorMessage(padding: &body.bytes, paths: paths)
     }
 
-    private var codeRule: CodeRule? {
+    var codeRule: CodeRule? {
         guard let business, let policy = match?.route.policy else { return nil }
         return policy.codes.rule(for: business.codeText)
     }

@@ -18,9 +18,13 @@ package enum FailureReason: String, Sendable, CaseIterable {
     case adminRefused = "admin_refused"
     case loopDetected = "loop_detected"
     case overrideUnknown = "override_unknown"
+    case concurrencyLimited = "concurrency_limited"
+    case rateLimited = "rate_limited"
     case tokenMissing = "token_missing"
     case tokenUnavailable = "token_unavailable"
     case clientValueRejected = "client_value_rejected"
+    case bodyNotSignable = "body_not_signable"
+    case breakerOpen = "breaker_open"
     case upstreamDNSFailed = "upstream_dns_failed"
     case connectRefused = "connect_refused"
     case connectTimedOut = "connect_timed_out"
@@ -114,6 +118,12 @@ package enum FailureTable {
             .overrideUnknown, .http, 400, .route, .client, false, "ClientError", 400, "http_request_denied", "Unknown override",
             "指定的令牌或策略不存在", "The token or policy the request names cannot be chosen here."),
         row(
+            .concurrencyLimited, .http, 503, .route, .gateway, true, "ServerError", 503, "connection_limit_reached", "Route at its limit",
+            "服务繁忙，请稍后重试", "The route carries as many requests at a time as it may."),
+        row(
+            .rateLimited, .http, 429, .route, .gateway, true, "ClientError", 429, "http_request_denied", "Too many requests",
+            "请求过于频繁，请稍后重试", "The route takes no more requests at this rate."),
+        row(
             .tokenMissing, .authenticationExpired, 401, .inject, .gateway, false, "AuthError", 401, nil, "No token", "身份验证失败",
             "There is no token for this route."),
         row(
@@ -122,6 +132,12 @@ package enum FailureTable {
         row(
             .clientValueRejected, .http, 400, .inject, .client, false, "ClientError", 400, "http_request_denied", "Client value rejected",
             "请求自带的凭证不被接受", "The request carries a value of its own where the gateway puts its token."),
+        row(
+            .bodyNotSignable, .http, 413, .inject, .gateway, false, "ClientError", 413, "http_request_error", "Body not signable", "请求内容过大",
+            "The request body is too large to be signed."),
+        row(
+            .breakerOpen, .http, 503, .forward, .gateway, true, "ServerError", 503, "destination_unavailable", "Breaker open", "服务暂时不可用",
+            "The upstream has failed too often; it is left alone for a while."),
         row(
             .upstreamDNSFailed, .network, 502, .forward, .upstream, true, "NetworkError", -1000, "dns_error", "Upstream name not resolved",
             "无法连接到服务器", "The upstream's name could not be resolved."),

@@ -8,17 +8,22 @@ extension Exchange {
     func startAttempt() {
         guard let head, let upstream else { return }
         cancelAttempt()
-        resetResponse()
+        settleRest()
+        if machine.isResuming { business = nil } else { resetResponse() }
+        if waitsForSignedBody() { return }
+        guard passBreaker(of: upstream) else { return }
         _ = body?.rewind()
         if let route = match?.route { injectToken(on: route) }
+        appendLastEventID()
+        guard let request = makeRequest(head, to: upstream) else { return }
         var record = AttemptRecord(startedAt: now)
+        record.isSigned = match?.route.upstream.signer != nil
         record.tokenVersion = machine.carriesToken ? credential?.version ?? 0 : 0
         records.append(record)
         if head.expectsContinue { context.sink.sendContinue() }
         underlyingDetail = nil
         tell(.requestAdapted)
         tell(.resumed)
-        let request = match.map { attemptRequest(head, $0) } ?? connectRequest(head, to: upstream)
         isForwarderWaitingForBody = false
         isAttemptOpen = true
         touchResponseDeadline()
@@ -26,9 +31,13 @@ extension Exchange {
         armDeadlines()
     }
 
-    private func attemptRequest(_ head: RequestHead, _ match: RouteMatch) -> AttemptRequest {
-        AttemptRequest(
-            upstream: match.route.upstream.settings, method: Array(head.fields.bytes[head.method]), target: target(head, match),
+    /// nil: it could not be signed; the exchange has answered.
+    private func makeRequest(_ head: RequestHead, to upstream: UpstreamPlan) -> AttemptRequest? {
+        guard let match else { return connectRequest(head, to: upstream) }
+        let (method, target) = (Array(head.fields.bytes[head.method]), target(head, match))
+        guard sign(method, target) else { return nil }
+        return AttemptRequest(
+            upstream: match.route.upstream, method: method, target: target,
             fields: baseFields, framing: isHead ? .none : head.framing, isIdempotent: isIdempotent(head), isUpgrade: isUpgrade)
     }
 
@@ -91,6 +100,7 @@ extension Exchange {
         case .wait: isForwarderWaitingForBody = true
         case .bytes(let count):
             tell(.bytesSent(count))
+            if !records.isEmpty { records[records.count - 1].requestBytes &+= UInt64(count) }
             if !isTunnel { touchResponseDeadline() }
             if isBodyPaused, body.waitingBytes < ReplayBuffer.waitingBytesLow {
                 isBodyPaused = false
@@ -110,9 +120,11 @@ extension Exchange {
 
     package func attemptReceivedHead(_ id: AttemptID, _ head: ResponseHead, framing: BodyFraming) {
         guard id == attempt, !isOver else { return }
+        if machine.isResuming { return resume(with: head, framing: framing) }
         deadlines.response = .max
         response = head
         responseFraming = framing
+        mediaType = MediaType.of(head.fields)
         if connectUpstream != nil || (isUpgrade && head.status == 101) { openTunnel() }
         touchIdle()
         if !records.isEmpty { records[records.count - 1].status = head.status }
@@ -123,6 +135,7 @@ extension Exchange {
             .headReceived(
                 disposition(of: head), refusesToken: route?.credentials?.settings.refresh.onStatus.contains(head.status) ?? false,
                 isRetryStatus: route?.retry.allows(head.status) ?? false, isReplayable: isReplayable))
+        settleHead(head.status)
         perform(action)
         armDeadlines()
     }
@@ -130,11 +143,19 @@ extension Exchange {
     package func attemptReceivedBody(_ id: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Flow {
         guard id == attempt, !isOver else { return .more }
         touchIdle()
+        if !records.isEmpty { records[records.count - 1].responseBytes &+= UInt64(bytes.count) }
         tell(.dataReceived(bytes.count))
-        if isHolding { return hold(bytes) }
-        if !isTunnel, let audit = plan.audit, audit.bodies == .all { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
-        bytesSent += UInt64(bytes.count)
-        let flow = context.sink.sendBody(bytes)
+        if isHolding { return machine.isResuming ? holdResumed(bytes) : hold(bytes) }
+        if !isTunnel, let audit = plan.audit, audit.keepsBodies, audit.bodies == .all {
+            auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
+        }
+        let flow: Flow
+        if let stream {
+            flow = relay(bytes, through: stream)
+        } else {
+            bytesSent += UInt64(bytes.count)
+            flow = context.sink.sendBody(bytes)
+        }
         tell(.dataWritten(bytes.count))
         if flow == .pause {
             deadlines.idle = .max
@@ -146,9 +167,11 @@ extension Exchange {
     package func attemptEnded(_ id: AttemptID, _ timing: AttemptTiming) {
         guard id == attempt, !isOver else { return }
         closeRecord("responded", timing)
+        settleEnd()
         isAttemptOpen = false
         attempt = nil
         deadlines.idle = .max
+        if isHolding, machine.isResuming { settleResume(.taken) }
         if isHolding {
             isHolding = false
             endLookAhead()
@@ -164,13 +187,15 @@ extension Exchange {
         guard id == attempt, !isOver else { return }
         closeRecord(FailureReason(error).staticName, timing)
         underlyingDetail = error.detail
+        settle(failedBy: response == nil ? FailureReason(error) : .responseTruncated)
         isAttemptOpen = false
         attempt = nil
         deadlines.response = .max
         deadlines.idle = .max
         if isHolding || isHeldPaused { held.isTruncated = true }
         isHolding = false
-        perform(machine.handle(.attemptFailed(error, isReplayable: isReplayable)))
+        if machine.isResuming { dropHeldPart() }
+        perform(machine.handle(lossOfStream(error) ?? .attemptFailed(error, isReplayable: isReplayable)))
         armDeadlines()
     }
 
@@ -178,6 +203,7 @@ extension Exchange {
 
     private func resetResponse() {
         response = nil
+        mediaType = .none
         held = HeldBody()
         decoded = nil
         isHolding = false

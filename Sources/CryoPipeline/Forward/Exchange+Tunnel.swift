@@ -7,13 +7,14 @@ extension Exchange {
     /// CONNECT: no token, no policy, no retry; what the client wants from the upstream it says through the tunnel, in its own TLS.
     func connect(to upstream: UpstreamPlan) {
         connectUpstream = upstream
+        guard isTunnelAdmittedByAudit() else { return }
         perform(machine.handle(.begun(.notApplicable)))
         armDeadlines()
     }
 
     func connectRequest(_ head: RequestHead, to upstream: UpstreamPlan) -> AttemptRequest {
         var request = AttemptRequest(
-            upstream: upstream.settings, method: Array(head.fields.bytes[head.method]), target: Array(head.fields.bytes[head.target]),
+            upstream: upstream, method: Array(head.fields.bytes[head.method]), target: Array(head.fields.bytes[head.target]),
             fields: FieldSection(), framing: .none, isIdempotent: false)
         request.isConnect = true
         return request
@@ -22,6 +23,8 @@ extension Exchange {
     /// Before the 101, or the 200 of a CONNECT, goes to the client: what it sends from then on streams through and is never sent twice.
     func openTunnel() {
         isTunnel = true
+        withheld?.letPass()
+        echo?.letPass()
         body = ReplayBuffer(records: false, openSpill: environment.openSpill)
         deadlines.total = .max
     }

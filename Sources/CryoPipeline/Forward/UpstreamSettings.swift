@@ -9,6 +9,10 @@ package struct UpstreamSettings: Sendable {
     package var timeouts = UpstreamTimeouts()
     package var tls = UpstreamTLS()
     package var usesHTTP2 = true
+    /// nil: none.
+    package var breaker: BreakerSettings?
+    /// nil: requests are not signed.
+    package var sign: SignSettings?
 
     package init(name: String, url: UpstreamURL) {
         self.name = name

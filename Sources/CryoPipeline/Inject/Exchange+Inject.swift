@@ -54,6 +54,7 @@ extension Exchange {
         fields.remove("cryonet-retry")
         fields.remove("cryonet-token")
         fields.remove("cryonet-policy")
+        removeClientSignature(&fields)
         let injection = machine.rules.injectsToken ? route.credentials?.injection : nil
         if let injection { removeClientValue(injection, from: &fields) }
         withClientAddress {
@@ -119,8 +120,7 @@ extension Exchange {
 
     /// Adds the present token to the fields, after taking out the one of an earlier attempt.
     func injectToken(on route: RoutePlan) {
-        baseFields.bytes.removeLast(baseFields.bytes.count - baseFieldsCount.bytes)
-        baseFields.lines.removeLast(baseFields.lines.count - baseFieldsCount.lines)
+        baseFields.truncate(bytes: baseFieldsCount.bytes, lines: baseFieldsCount.lines)
         if machine.carriesToken { credential?.noteUse() }
         let injected = machine.carriesToken ? credential?.injectedValue : nil
         switch route.credentials?.injection.place {

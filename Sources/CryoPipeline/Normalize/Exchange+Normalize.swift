@@ -19,18 +19,30 @@ extension Exchange {
         if responseFraming == .length(0) || responseFraming == .none {
             return policy.settings.empty == .pass ? .passThrough : .judge
         }
-        let type = MediaType.of(response.fields)
-        switch type {
-        case .eventStream, .ndjson: return streamDisposition(type, response, policy)
+        switch mediaType {
+        case .eventStream, .ndjson: return streamDisposition(mediaType, response, policy)
+        // Where its first text ends is known only when the second begins.
+        case .jsonSequence: return .passThrough
+        case _ where asksNotToBeHeld(response): return .passThrough
         case .json, .text, .none: return .judge
         // A picture is no JSON whatever it holds; judging would only find that out late.
         case .other: return policy.settings.nonJSON == .pass ? .passThrough : .judge
         }
     }
 
+    /// `X-Accel-Buffering: no`, nginx's word for an answer that is wanted as it is made. One of announced length is made already: many
+    /// frameworks say it of every answer, which must not take them all from the policy. The field passes, for those in front of us.
+    private func asksNotToBeHeld(_ response: ResponseHead) -> Bool {
+        if case .length = responseFraming { return false }
+        let no: StaticString = "no"
+        return response.fields.withValue(of: "x-accel-buffering") { equalsIgnoringCase($0, lowercased: no.rawBytes) } ?? false
+    }
+
     func judge() {
         guard let policy = match?.route.policy else { return }
-        perform(machine.handle(.judged(verdictOnHeldBody(policy), isReplayable: isReplayable)))
+        let result = verdictOnHeldBody(policy)
+        settleJudged(result)
+        perform(machine.handle(.judged(result, isReplayable: isReplayable)))
     }
 
     private func verdictOnHeldBody(_ policy: PolicyPlan) -> JudgeResult {

@@ -45,9 +45,13 @@ extension Exchange {
     /// Streams are only looked into when the policy asks for it, and while they have no content coding.
     func streamDisposition(_ type: MediaType, _ response: ResponseHead, _ policy: PolicyPlan) -> HeadDisposition {
         guard policy.settings.streams == .firstEvent, !response.fields.contains("content-encoding") else { return .passThrough }
+        beginLookAhead(type)
+        return .judgeFirstEvent
+    }
+
+    func beginLookAhead(_ type: MediaType) {
         firstEvent = FirstEventFinder(type)
         deadlines.lookAhead = now &+ Self.lookAheadMilliseconds * 1_000_000
-        return .judgeFirstEvent
     }
 
     /// Takes held bytes; judges the first event once it is there.
@@ -56,7 +60,9 @@ extension Exchange {
         endLookAhead()
         isHolding = false
         isHeldPaused = true
-        perform(machine.handle(.judged(verdict(onEvent: content, policy), isReplayable: isReplayable)))
+        let result = verdict(onEvent: content, policy)
+        settleJudged(result)
+        perform(machine.handle(.judged(result, isReplayable: isReplayable)))
         return true
     }
 
@@ -65,7 +71,7 @@ extension Exchange {
         deadlines.lookAhead = .max
     }
 
-    private func verdict(onEvent content: [UInt8], _ policy: PolicyPlan) -> JudgeResult {
+    func verdict(onEvent content: [UInt8], _ policy: PolicyPlan) -> JudgeResult {
         var content = content
         switch EnvelopeJudge(scanner: environment.scanner).judge(padding: &content, by: policy) {
         case .accepted: return .accepted

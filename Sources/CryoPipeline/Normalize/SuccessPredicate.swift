@@ -3,25 +3,9 @@
 
 package import CryoJSON
 
-/// `field equals value`, with the answer for a body that has no such field: what a login asks of its endpoint.
-package struct SuccessRule: Sendable {
-    package enum Missing: String, Sendable, CaseIterable { case success, failure }
-    package var path: JSONPath
-    package var equals: JSONScalar
-    package var missing: Missing
-    /// Off: `"0"` equals `0` (the seeds' coercion).
-    package var isStrict: Bool
-
-    package init(path: JSONPath, equals: JSONScalar, missing: Missing = .success, isStrict: Bool = false) {
-        self.path = path
-        self.equals = equals
-        self.missing = missing
-        self.isStrict = isStrict
-    }
-}
-
 /// One question about one member.
 package struct SuccessTest: Sendable, Equatable {
+    package enum Missing: String, Sendable, CaseIterable { case success, failure }
     package enum Condition: Sendable, Equatable {
         case equals(JSONScalar)
         case oneOf([JSONScalar])
@@ -36,11 +20,11 @@ package struct SuccessTest: Sendable, Equatable {
     package var path: JSONPath
     package var condition: Condition
     /// What an answer without the member is, also inside `not`. `exists` and `truthy` answer that themselves.
-    package var missing: SuccessRule.Missing
+    package var missing: Missing
     /// On: a string is never a number or bool, nor the other way round.
     package var isStrict: Bool
 
-    package init(path: JSONPath, condition: Condition, missing: SuccessRule.Missing = .success, isStrict: Bool = false) {
+    package init(path: JSONPath, condition: Condition, missing: Missing = .success, isStrict: Bool = false) {
         self.path = path
         self.condition = condition
         self.missing = missing
@@ -58,9 +42,18 @@ package indirect enum SuccessPredicate: Sendable, Equatable {
     case not(SuccessPredicate)
 
     package static func equals(
-        _ path: JSONPath, _ value: JSONScalar, missing: SuccessRule.Missing = .success, isStrict: Bool = false
+        _ path: JSONPath, _ value: JSONScalar, missing: SuccessTest.Missing = .success, isStrict: Bool = false
     ) -> SuccessPredicate {
         .test(SuccessTest(path: path, condition: .equals(value), missing: missing, isStrict: isStrict))
+    }
+
+    /// What it looks at, in the order of the tests; a path may be there twice.
+    package var paths: [JSONPath] {
+        switch self {
+        case .test(let test): [test.path]
+        case .all(let parts), .any(let parts): parts.flatMap(\.paths)
+        case .not(let part): part.paths
+        }
     }
 
     package var testCount: Int {
@@ -74,7 +67,7 @@ package indirect enum SuccessPredicate: Sendable, Equatable {
 
 /// A predicate as a row of tests with jumps: each test names the next one for either answer, so that judging neither recurses nor
 /// allocates. Jumps lead to lower positions only, so it ends after at most one look at each test.
-struct SuccessProgram: Sendable {
+package struct SuccessProgram: Sendable {
     private struct Instruction: Sendable {
         var condition: SuccessTest.Condition
         /// Position of the member's path in the scan.
@@ -93,7 +86,7 @@ struct SuccessProgram: Sendable {
     private var entry = Self.success
 
     /// `index` gives a path its position in the scan.
-    init(_ predicate: SuccessPredicate, index: (JSONPath) -> Int) {
+    package init(_ predicate: SuccessPredicate, index: (JSONPath) -> Int) {
         entry = compile(predicate, ifTrue: Self.success, ifFalse: Self.failure, isNegated: false, index)
     }
 
@@ -122,7 +115,7 @@ struct SuccessProgram: Sendable {
     }
 
     /// Whether the body the scanner has just scanned is a success.
-    func holds(_ scanner: JSONScanner, _ reader: JSONValueReader) -> Bool {
+    package func holds(_ scanner: JSONScanner, _ reader: JSONValueReader) -> Bool {
         var at = entry
         while at >= 0 { at = answer(instructions[at], scanner, reader) ? instructions[at].ifTrue : instructions[at].ifFalse }
         return at == Self.success

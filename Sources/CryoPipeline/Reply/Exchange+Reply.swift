@@ -22,15 +22,20 @@ extension Exchange {
             self.failure = failure
             tellHooksOfUnsentFailure()
         }
+        openStream(response)
         sendHead(response.status, fields, responseFraming)
         let wasPaused = isHeldPaused
         isHeldPaused = false
         isHolding = false
         if !held.bytes.isEmpty {
-            bytesSent += UInt64(held.bytes.count)
             tell(.dataWritten(held.bytes.count))
-            _ = held.bytes.withUnsafeBytes { bytes in
-                if let audit = plan.audit, audit.bodies != .off { auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax) }
+            let bytes = held.bytes
+            _ = bytes.withUnsafeBytes { bytes in
+                if let audit = plan.audit, audit.keepsBodies {
+                    auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
+                }
+                if let stream { return relay(bytes, through: stream) }
+                bytesSent += UInt64(bytes.count)
                 return context.sink.sendBody(bytes)
             }
         }
@@ -41,7 +46,7 @@ extension Exchange {
             touchIdle()
             if wasPaused { environment.forwarder.resumeResponse(attempt) }
         } else if isCut {
-            perform(machine.handle(.attemptFailed(.truncated, isReplayable: false)))
+            perform(machine.handle(lossOfStream(.truncated) ?? .attemptFailed(.truncated, isReplayable: false)))
         } else {
             perform(machine.handle(.bodyEnded))
         }
@@ -85,6 +90,8 @@ extension Exchange {
         rewriteAddresses(&fields)
         if !isHead, response.status != 304 { fields.remove("content-length") }
         if isTunnel, isUpgrade { fields.append("Upgrade", "websocket") }
+        // A stream is what happens now (ledger SS8); an upstream that says otherwise knows better.
+        if !fields.contains("cache-control"), MediaType.of(fields) == .eventStream { fields.append("Cache-Control", "no-store") }
         if !fields.contains("x-request-id") { fields.append("X-Request-Id", requestID) }
         return fields
     }
@@ -115,6 +122,9 @@ extension Exchange {
         case .clientKeyMissing: outcomes.route = .clientKeyMissing
         case .loopDetected: outcomes.route = .loopDetected
         case .overrideUnknown: outcomes.route = .overrideUnknown
+        case .concurrencyLimited: outcomes.route = .concurrencyLimited
+        case .rateLimited: outcomes.route = .rateLimited
+        case .auditUnavailable: outcomes.route = .matched
         default: outcomes.read = .malformed
         }
         outcomes.reply = reason == .clientGone ? .clientGone : .sent
@@ -141,10 +151,9 @@ extension Exchange {
         fields.append("Proxy-Status", proxyStatus(reason))
         // RFC 9110 §15.5.8: a 407 says how to do better.
         if reason == .clientKeyMissing { fields.append("Proxy-Authenticate", "Bearer realm=\"cryonet\"") }
+        if reason == .rateLimited { appendRateLimit(to: &fields) }
         fields.append("X-Request-Id", requestID.isEmpty ? id : requestID)
-        if response == nil, failure.status == 503 || reason == .tokenUnavailable { fields.append("Retry-After", "1") }
-        let facts = FailureBody.Facts(
-            exchangeID: id, requestID: requestID.isEmpty ? id : requestID, route: match?.route.name, attempts: machine.attempts)
+        if response == nil, let seconds = retryAfter(failure) { fields.append("Retry-After", seconds) }
         var shown = showsUpstreamBody(reason) ? readableBody() : nil
         if let bytes = shown?.bytes, shown?.isTruncated == true || bytes.count > FailureBody.responseDataBytesMax {
             // A secret must not get out because only its beginning is here.
@@ -153,16 +162,33 @@ extension Exchange {
             shown?.bytes = kept
             shown?.isTruncated = true
         }
-        var body =
-            format == .message
-            ? FailureBody.renderMessage(failure) : FailureBody.render(failure, facts: facts, held: shown, scanner: environment.scanner)
-        plan.redactor.scrub(&body)
-        if format == .message { tellHooksOfUnsentFailure() } else { tellHooks(failure, body: body) }
+        let body = renderFailure(failure, held: shown)
         sendHead(failure.status, fields, .length(UInt64(body.count)))
         bytesSent = UInt64(body.count)
         tell(.dataWritten(body.count))
         _ = body.withUnsafeBytes { context.sink.sendBody($0) }
         finishReply()
+    }
+
+    /// As the client gets it, and the hooks with it.
+    func renderFailure(_ failure: Failure, held: HeldBody?) -> [UInt8] {
+        let facts = FailureBody.Facts(
+            exchangeID: id, requestID: requestID.isEmpty ? id : requestID, route: match?.route.name, attempts: machine.attempts)
+        let isMessage = match?.route.policy?.settings.failureFormat == .message
+        var body =
+            isMessage
+            ? FailureBody.renderMessage(failure) : FailureBody.render(failure, facts: facts, held: held, scanner: environment.scanner)
+        plan.redactor.scrub(&body)
+        if isMessage { tellHooksOfUnsentFailure() } else { tellHooks(failure, body: body) }
+        return body
+    }
+
+    /// Only where it is we who refuse; what an upstream advises goes on with its answer.
+    private func retryAfter(_ failure: Failure) -> [UInt8]? {
+        guard failure.status == 503 || failure.reason == .tokenUnavailable || ownRetryAfterSeconds != nil else { return nil }
+        var text: [UInt8] = []
+        text.appendDecimal(max(1, ownRetryAfterSeconds ?? 1))
+        return text
     }
 
     func makeFailure(_ reason: FailureReason, status: UInt16?) -> Failure {
@@ -252,6 +278,7 @@ extension Exchange {
     // MARK: The end
 
     func finishReply() {
+        if let withheld { return finish(withheld) }
         let sink = context.sink
         conclude()
         sink.finish()
@@ -266,12 +293,20 @@ extension Exchange {
     /// Writes the audit record and lets go of everything. The last thing an exchange does.
     func conclude() {
         guard !isOver else { return }
-        withdrawTicket()
-        cancelAttempt()
-        isOver = true
-        giveBackRetryBudget()
-        tellEnd()
+        endWork()
         tally(writeAudit())
         environment.counters.end()
+    }
+
+    func endWork() {
+        if let echo, echo.hasFound { plan.echoes?.note(route: match?.route.settings.name ?? "-", nanoseconds: now) }
+        withdrawTicket()
+        cancelAttempt()
+        settleRest()
+        isOver = true
+        closeStream()
+        giveBackRetryBudget()
+        leaveRoute()
+        tellEnd()
     }
 }

@@ -17,13 +17,14 @@ extension Exchange {
         retryBudget?.begin()
     }
 
-    /// Waits before the next attempt, unless the budget is spent or the wait would outlast the exchange.
+    /// Waits before the next attempt, unless the budget is spent, the breaker will be open, or the wait would outlast the exchange.
     func backOff(_ number: UInt32) {
         guard let route = match?.route else { return }
         let delay = route.retry.delayMilliseconds(
             number: number, retryAfterSeconds: retryAfterSeconds, random: context.scheduler.random())
         let due = now &+ delay * 1_000_000
         if due >= deadlines.total { return perform(machine.handle(.retryDenied(.noTimeLeft))) }
+        if route.upstream.breaker?.isOpen(at: due) ?? false { return perform(machine.handle(.retryDenied(.breakerOpen))) }
         guard takeRetryBudget(route.retry.settings) else { return perform(machine.handle(.retryDenied(.budgetSpent))) }
         cancelAttempt()
         tell(.retrying(number: number &+ 1, delayMilliseconds: delay))

@@ -6,32 +6,15 @@ package import CryoHTTP
 package struct RetryRule: Sendable {
     package let settings: RetrySettings
     let methods: [[UInt8]]
-    let reasons: Set<FailureReason>
-    private let statuses: Set<UInt16>
-    private let businessCodes: Set<[UInt8]>
-    private let businessPrefixes: [[UInt8]]
+    private let conditions: ConditionSet
 
     package init(_ settings: RetrySettings) {
         self.settings = settings
         methods = settings.methods.map { Array($0.utf8) }
-        var reasons: Set<FailureReason> = []
-        var statuses: Set<UInt16> = []
-        var codes: Set<[UInt8]> = []
-        var prefixes: [[UInt8]] = []
-        for condition in settings.conditions {
-            switch condition {
-            case .reason(let reason): reasons.insert(reason)
-            case .status(let status): statuses.insert(status)
-            case .statusClass(let digit): statuses.formUnion(digit * 100...digit * 100 + 99)
-            case .businessCode(let code):
-                if code.hasSuffix("*") { prefixes.append(Array(code.utf8.dropLast())) } else { codes.insert(Array(code.utf8)) }
-            }
-        }
-        self.reasons = reasons
-        self.statuses = statuses
-        businessCodes = codes
-        businessPrefixes = prefixes
+        conditions = ConditionSet(settings.conditions)
     }
+
+    var reasons: Set<FailureReason> { conditions.reasons }
 
     static let standardReasons = Set(
         RetryCondition.standard.compactMap { if case .reason(let reason) = $0 { reason } else { nil } })
@@ -40,11 +23,9 @@ package struct RetryRule: Sendable {
 
     func allowsMethod(_ method: UnsafeRawBufferPointer) -> Bool { methods.contains { method.elementsEqual($0) } }
 
-    func allows(_ status: UInt16) -> Bool { statuses.contains(status) }
+    func allows(_ status: UInt16) -> Bool { conditions.contains(status: status) }
 
-    func allows(businessCode: [UInt8]) -> Bool {
-        businessCodes.contains(businessCode) || businessPrefixes.contains { businessCode.starts(with: $0) }
-    }
+    func allows(businessCode: [UInt8]) -> Bool { conditions.contains(businessCode: businessCode) }
 
     /// The client's own limit (`CryoNet-Retry: n`) where it is lower than the route's (ledger RP7).
     func limit(asked: UInt64?) -> UInt32 { UInt32(min(asked ?? .max, UInt64(settings.limit))) }

@@ -19,6 +19,8 @@ package struct PathPattern: Sendable, Equatable {
     /// How specific a match is: longer is more, exact is more than a prefix of the same length.
     var weight: Int { prefix.count * 2 + (isPrefix ? 0 : 1) }
 
+    package func matches(_ path: String) -> Bool { Array(path.utf8).withUnsafeBytes { matches($0) } }
+
     func matches(_ path: UnsafeRawBufferPointer) -> Bool {
         if !isPrefix { return path.elementsEqual(prefix) }
         guard path.count >= prefix.count else { return false }

@@ -10,9 +10,16 @@ package final class UpstreamPlan: Sendable {
     /// Names in lower case beside names and values as configured.
     let headers: [(lowercased: [UInt8], name: [UInt8], value: [UInt8])]
     let retryBudget = RetryBudget()
+    /// nil: every attempt is made.
+    package let breaker: Breaker?
+    /// nil: requests are not signed.
+    let signer: RequestSigner?
 
-    package init(_ settings: UpstreamSettings) {
+    /// `breaker`: one that lives on from an earlier configuration.
+    package init(_ settings: UpstreamSettings, breaker: Breaker? = nil, signer: RequestSigner? = nil) {
         self.settings = settings
+        self.signer = signer
+        self.breaker = breaker ?? settings.breaker.map { Breaker($0) }
         authority = Array(settings.url.authority.utf8)
         basePath = Array(settings.url.basePath.utf8)
         host = Array(settings.url.host.utf8)
@@ -35,6 +42,8 @@ package final class RoutePlan: Sendable {
     /// nil: no page of another site may use the route.
     let cors: CORSPlan?
     let retry: RetryRule
+    /// nil: no limits.
+    package let load: RouteLoad?
     let allowsTokenOverride: Bool
     let allowsPolicyOverride: Bool
     /// nil: nobody counts.
@@ -43,8 +52,9 @@ package final class RoutePlan: Sendable {
 
     package init(
         _ settings: RouteSettings, upstream: UpstreamPlan, credentials: CredentialStore?, policy: PolicyPlan?,
-        statistics: ExchangeStatistics? = nil
+        statistics: ExchangeStatistics? = nil, load: RouteLoad? = nil
     ) {
+        self.load = load ?? (settings.limits.isOn ? RouteLoad() : nil)
         self.statistics = statistics?.routes[settings.name]
         upstreamDurations = statistics?.upstreams[upstream.settings.name]
         self.settings = settings
@@ -75,6 +85,7 @@ package final class RoutePlan: Sendable {
         name = route.name
         cors = route.cors
         retry = route.retry
+        load = route.load
         allowsTokenOverride = route.allowsTokenOverride
         allowsPolicyOverride = route.allowsPolicyOverride
         statistics = route.statistics
@@ -98,6 +109,8 @@ package final class PipelinePlan: Sendable {
     /// What the admin side is shown; nil without one.
     let feed: ExchangeFeed?
     let tracing: TracingSettings
+    /// nil: nobody looks for secrets in answers.
+    let echoes: EchoReports?
     let hosts: [[UInt8]]
     /// What every client must show; nil: nothing.
     package let clientKey: Secret?
@@ -112,7 +125,8 @@ package final class PipelinePlan: Sendable {
         auditSink: (any AuditSink)?, limits: LimitSettings, clientKey: Secret? = nil,
         trustedProxies: [AddressBlock] = [], connect: ListenSettings.Connect = .off, statistics: ExchangeStatistics? = nil,
         otherSecrets: [Secret] = [], policies: [PolicyPlan] = [], hooks: (any HookSink)? = nil,
-        feed: ExchangeFeed? = nil, tracing: TracingSettings = TracingSettings()
+        feed: ExchangeFeed? = nil, tracing: TracingSettings = TracingSettings(),
+        redactionMark: (@Sendable (UnsafeRawBufferPointer) -> [UInt8])? = nil, echoes: EchoReports? = nil
     ) {
         self.feed = feed
         self.tracing = tracing
@@ -132,12 +146,14 @@ package final class PipelinePlan: Sendable {
         self.hosts = hosts.map { Array($0.lowercased().utf8) }
         self.audit = audit
         self.auditSink = auditSink
+        self.echoes = echoes
         self.clientKey = clientKey
         self.trustedProxies = trustedProxies
         self.connect = connect
         bodyBytesMax = limits.bodyBytesMax
         redactor = Redactor(
-            audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: otherSecrets + (clientKey.map { [$0] } ?? []))
+            audit?.redaction ?? RedactionSettings(), credentials: credentials, secrets: otherSecrets + (clientKey.map { [$0] } ?? []),
+            markOf: redactionMark)
     }
 
     private static func origins(of store: CredentialStore, routes: [RoutePlan], upstreams: [UpstreamPlan]) -> Set<String>? {

@@ -27,7 +27,11 @@ package struct RouteSettings: Sendable {
     package var allowedOverrides: [Override] = []
     package var policy: String?
     package var stripPrefix: String?
+    /// What the drills may ask of the route with GET; nil: it is not marked for them.
+    package var drillPath: String?
     package var retry = RetrySettings()
+    package var streams = StreamSettings()
+    package var limits = RouteLimitSettings()
     package var cors = CORSSettings()
     package var rewrite = RewriteSettings()
 

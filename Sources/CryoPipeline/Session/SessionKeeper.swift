@@ -3,17 +3,26 @@
 
 import CryoSync
 
+/// What happened to a login, as those who keep its tokens hear it.
+package enum LoginChange: Sendable {
+    case login(NewCredential)
+    /// Somebody asked for its end: it must not begin again by itself.
+    case loggedOut
+    /// It was refused.
+    case expired
+}
+
 /// A token's store keeps its own copy of state and revision, so that the data path takes one lock; the keeper's is the one that
 /// decides whether an event is told. No lock is held across a call to a store.
 package final class SessionKeeper: Sendable {
     /// What a session needs of a token it holds.
     package struct Member: Sendable {
         package let store: CredentialStore
-        /// Puts a login's token where it outlives the process, or with nil removes it from there; calls back on any thread.
-        package let persist: @Sendable (NewCredential?, @escaping @Sendable () -> Void) -> Void
+        /// Puts a login's token where it outlives the process, or removes it from there; calls back on any thread.
+        package let persist: @Sendable (LoginChange, @escaping @Sendable () -> Void) -> Void
 
         package init(
-            store: CredentialStore, persist: @escaping @Sendable (NewCredential?, @escaping @Sendable () -> Void) -> Void = { $1() }
+            store: CredentialStore, persist: @escaping @Sendable (LoginChange, @escaping @Sendable () -> Void) -> Void = { $1() }
         ) {
             self.store = store
             self.persist = persist
@@ -42,6 +51,8 @@ package final class SessionKeeper: Sendable {
         var session: Session
         var members: [Member] = []
         var counts: [String: UInt64] = [:]
+        /// How many logins of each token are on their way to the disk: an end that comes meanwhile is that of the login before.
+        var persisting: [String: Int] = [:]
     }
 
     package init(
@@ -92,7 +103,7 @@ package final class SessionKeeper: Sendable {
     }
 
     /// A store's login has ended: a refusal or a business code.
-    package func storeExpired(_ revision: SessionRevision) { _ = end(revision, telling: { .expired(revision: $0) }, completion: {}) }
+    package func storeExpired(_ revision: SessionRevision) { _ = end(revision, as: .expired, completion: {}) }
 
     // MARK: From people
 
@@ -100,9 +111,14 @@ package final class SessionKeeper: Sendable {
     /// named go on under the new login: programs hand over their tokens one after the other.
     package func logIn(_ tokens: [String: NewCredential], completion: @escaping @Sendable (SessionRevision) -> Void) {
         let revision = SessionRevision.random()
-        let named = members.compactMap { member in tokens[member.name].map { (member, $0) } }
+        let named = state.withLock { state in
+            let named = state.members.compactMap { member in tokens[member.name].map { (member, $0) } }
+            for (member, _) in named { state.persisting[member.name, default: 0] += 1 }
+            return named
+        }
         let countdown = Countdown(named.count) { [self] in
             let members = state.withLock { state -> [Member] in
+                for (member, _) in named { state.persisting[member.name, default: 1] -= 1 }
                 state.session.markAuthenticated(revision)
                 return state.members
             }
@@ -111,40 +127,40 @@ package final class SessionKeeper: Sendable {
             tell(.began(revision: revision))
             completion(revision)
         }
-        for (member, new) in named { member.persist(new) { countdown.count() } }
+        for (member, new) in named { member.persist(.login(new)) { countdown.count() } }
     }
 
     /// Ends the login of that revision, nil: whichever is current. `completion` is called once, when all of it is forgotten or the time
     /// for that is over; not after `notCurrent`.
     package func logOut(expected: SessionRevision?, completion: @escaping @Sendable () -> Void = {}) -> LogoutAnswer {
-        end(expected, telling: { .loggedOut(revision: $0) }, completion: completion) ? .done : .notCurrent
+        end(expected, as: .loggedOut, completion: completion) ? .done : .notCurrent
     }
 
     // MARK: The end
 
     /// The compare-and-set comes first: of many that come at once one goes on (ledger AS2, AS6).
     private func end(
-        _ expected: SessionRevision?, telling event: (SessionRevision) -> SessionEvent, completion: @escaping @Sendable () -> Void
+        _ expected: SessionRevision?, as change: LoginChange, completion: @escaping @Sendable () -> Void
     ) -> Bool {
         let deadline = monotonic() &+ UInt64(Self.logoutMilliseconds) * 1_000_000
-        let ended = state.withLock { state -> (SessionRevision, [Member])? in
+        let ended = state.withLock { state -> (SessionRevision, [Member], [Member])? in
             let revision = state.session.revision
             guard state.session.beginLogoutIfCurrent(expected, until: deadline) else { return nil }
-            return (revision, state.members)
+            return (revision, state.members, state.members.filter { state.persisting[$0.name, default: 0] == 0 })
         }
-        guard let (revision, members) = ended else { return false }
+        guard let (revision, members, forgetting) = ended else { return false }
         for member in members {
             member.store.hold()
             // A store that has ended already says so by false; its own event comes back here and finds the logout begun.
             _ = member.store.logOut(expected: revision)
         }
-        tell(event(revision))
+        if case .expired = change { tell(.expired(revision: revision)) } else { tell(.loggedOut(revision: revision)) }
         let completed = Countdown(1, completion)
-        let countdown = Countdown(members.count) { [self] in
+        let countdown = Countdown(forgetting.count) { [self] in
             release(members) { session in _ = session.finishLogout(of: revision, next: .random()) }
             completed.count()
         }
-        for member in members { member.persist(nil) { countdown.count() } }
+        for member in forgetting { member.persist(change) { countdown.count() } }
         later(Self.logoutMilliseconds) { [weak self] in
             guard let self else { return }
             let now = monotonic()

@@ -5,12 +5,17 @@ package import CryoJSON
 
 /// A first login and a refresh by configurable JSON or form calls whose answers may be envelopes. One of the two may be missing.
 package struct LoginSettings: Sendable {
+    /// What an answer is searched for besides the fields of `success`: the four of `TokenFields` and the code.
+    package static let otherPathsMax = 5
+
     /// Gets the first token, and a new one when the refresh is refused; nil: only `initial` and the admin side log in.
     package var signIn: LoginCall?
     /// Gets a new token from what is there; nil: the first login is repeated.
     package var refresh: LoginCall?
     /// nil: every 2xx answer that holds a token is a success.
-    package var success: SuccessRule?
+    package var success: SuccessPredicate?
+    /// Where a failure's code is; nil: there is none to look at.
+    package var codePath: JSONPath?
     /// Failure codes that end the session; empty: all but the transient ones.
     package var refusalCodes: [String] = []
     /// Failure codes that may pass: busy, maintenance, too many requests.

@@ -83,6 +83,12 @@ package struct CurlCommand: Sendable, Equatable {
         if request.target == "*" {
             return [Array("--request-target '*' ".utf8) + word([.text(destination.base)])]
         }
+        let url = destination.base + target(request, destination)
+        return [Array("--globoff --path-as-is".utf8), Array("--url ".utf8) + word(valueParts(url, variable: "SECRET"))]
+    }
+
+    /// Without the prefix that a direct request loses, and without what no URL may hold.
+    package static func target(_ request: RecordedRequest, _ destination: RequestDestination) -> String {
         var target = request.target
         if !destination.strippedPrefix.isEmpty, target.hasPrefix(destination.strippedPrefix) {
             target = String(target.dropFirst(destination.strippedPrefix.count))
@@ -97,7 +103,7 @@ package struct CurlCommand: Sendable, Equatable {
                 safe.unicodeScalars.append(scalar)
             }
         }
-        return [Array("--globoff --path-as-is".utf8), Array("--url ".utf8) + word(valueParts(destination.base + safe, variable: "SECRET"))]
+        return safe
     }
 
     private static func field(_ name: String, _ value: [RequestDestination.Part]) -> [UInt8] {
@@ -110,27 +116,12 @@ package struct CurlCommand: Sendable, Equatable {
     private static func valueParts(_ text: String, variable: String) -> [RequestDestination.Part] {
         var parts: [RequestDestination.Part] = []
         var rest = text[...]
-        while let range = masked(rest) {
+        while let range = RecordedRequest.masked(rest) {
             parts.append(.text(String(rest[..<range.lowerBound])))
             parts.append(.secret(variable: variable, value: nil))
             rest = rest[range.upperBound...]
         }
         return parts + [.text(String(rest))]
-    }
-
-    /// The first place where a value was taken out: `***`, or `hmac-sha256:` and its digits.
-    private static func masked(_ text: Substring) -> Range<Substring.Index>? {
-        var index = text.startIndex
-        while index < text.endIndex {
-            let rest = text[index...]
-            if rest.hasPrefix(RecordView.mask) { return index..<text.index(index, offsetBy: RecordView.mask.count) }
-            if rest.hasPrefix("hmac-sha256:") {
-                let digits = rest.dropFirst(12).prefix { $0.isHexDigit }
-                return index..<digits.endIndex
-            }
-            index = text.index(after: index)
-        }
-        return nil
     }
 
     /// One word of the shell. Variables stand in double quotes.

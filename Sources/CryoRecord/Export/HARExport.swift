@@ -72,7 +72,7 @@ package struct HARExport {
             writer.endObject()
         }
         writer.field("headersSize", Int64(-1))
-        writer.field("bodySize", record.requestBytes)
+        writer.field("bodySize", max(-1, record.requestBytes))
         writer.endObject()
     }
 
@@ -158,7 +158,7 @@ package struct HARExport {
     private func appendResponse(_ record: RecordView, _ writer: inout JSONWriter) {
         let fields = record.responseFields ?? []
         writer.beginObject()
-        writer.field("status", Int64(record.status))
+        writer.field("status", Int64(max(0, min(999, record.status))))
         writer.key("statusText")
         writer.string(reasonPhrase(UInt16(clamping: record.status)))
         writer.field("httpVersion", "HTTP/1.1")
@@ -167,7 +167,7 @@ package struct HARExport {
         append("headers", fields, &writer)
         writer.key("content")
         writer.beginObject()
-        writer.field("size", record.responseBytes)
+        writer.field("size", max(-1, record.responseBytes))
         writer.field("mimeType", record.responseField("content-type") ?? "")
         if let body = record.responseBody {
             body.withUnsafeBytes { writer.field("text", bytes: $0) }
@@ -177,7 +177,7 @@ package struct HARExport {
         writer.endObject()
         writer.field("redirectURL", record.responseField("location") ?? "")
         writer.field("headersSize", Int64(-1))
-        writer.field("bodySize", record.responseBytes)
+        writer.field("bodySize", max(-1, record.responseBytes))
         writer.endObject()
     }
 

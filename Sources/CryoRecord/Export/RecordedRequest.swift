@@ -12,7 +12,8 @@ package struct RecordedRequest: Sendable, Equatable {
         case bodyMissing(bytes: Int64)
         /// Only the beginning of the body is kept.
         case bodyCut(bytes: Int)
-        /// A value was taken out before the record was written.
+        /// A value was taken out before the record was written: of a field, or elsewhere.
+        case maskedField(name: String)
         case masked(place: String)
         /// A field that no request may have: hostile bytes in the record.
         case unsendable(field: String)
@@ -22,6 +23,7 @@ package struct RecordedRequest: Sendable, Equatable {
             case .noFields: "the record keeps no request headers (see audit.bodies)"
             case .bodyMissing(let bytes): "the request had a body of \(bytes) bytes, the record keeps none (see audit.bodies)"
             case .bodyCut(let bytes): "the record keeps only the first \(bytes) bytes of the body (see audit.max_body_bytes)"
+            case .maskedField(let name): "a value in the header \(name) was taken out of the record"
             case .masked(let place): "a value in \(place) was taken out of the record"
             case .unsendable(let field): "the field \(field) can't be sent"
             }
@@ -54,7 +56,7 @@ package struct RecordedRequest: Sendable, Equatable {
                 obstacles.append(.unsendable(field: field.name))
                 continue
             }
-            if Self.isMasked(field.value) { obstacles.append(.masked(place: "the header \(field.name)")) }
+            if Self.isMasked(field.value) { obstacles.append(.maskedField(name: field.name)) }
             kept.append(field)
         }
         fields = kept
@@ -70,7 +72,26 @@ package struct RecordedRequest: Sendable, Equatable {
     }
 
     package static func isMasked(_ text: String) -> Bool {
-        ByteNeedle(Array(RecordView.mask.utf8)).isIn(text) || ByteNeedle(Array("hmac-sha256:".utf8)).isIn(text)
+        masked(text[...]) != nil
+    }
+
+    /// The first place where a value was taken out.
+    static func masked(_ text: Substring) -> Range<Substring.Index>? {
+        let bytes = text.utf8
+        var index = bytes.startIndex
+        while index < bytes.endIndex {
+            let rest = text[index...]
+            if rest.utf8.starts(with: RecordView.mask.utf8) { return index..<bytes.index(index, offsetBy: RecordView.mask.utf8.count) }
+            if rest.utf8.starts(with: RecordView.markPrefix.utf8) {
+                let start = bytes.index(index, offsetBy: RecordView.markPrefix.utf8.count)
+                let digits = text[start...].utf8.prefix(RecordView.markDigits)
+                if digits.count == RecordView.markDigits, digits.allSatisfy({ $0 &- 0x30 < 10 || $0 &- 0x61 < 6 }) {
+                    return index..<digits.endIndex
+                }
+            }
+            index = bytes.index(after: index)
+        }
+        return nil
     }
 
     private static func isToken(_ text: String) -> Bool { Array(text.utf8).withUnsafeBytes { CryoHTTP.isToken($0) } }
@@ -94,8 +115,4 @@ package struct RecordedRequest: Sendable, Equatable {
         }
         return nil
     }
-}
-
-extension ByteNeedle {
-    fileprivate func isIn(_ text: String) -> Bool { Array(text.utf8).withUnsafeBytes { first(in: $0) != nil } }
 }

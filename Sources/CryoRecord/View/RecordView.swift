@@ -38,8 +38,10 @@ package struct RecordedFailure: Sendable, Equatable {
 }
 
 package struct RecordView: Sendable {
-    /// What stands in the place of a value that was taken out.
+    /// What stands in the place of a value that was taken out; or `hmac:` and the digits of a keyed digest.
     package static let mask = "***"
+    package static let markPrefix = "hmac:"
+    package static let markDigits = 32
 
     /// Without its line end.
     package let line: [UInt8]
@@ -76,6 +78,11 @@ package struct RecordView: Sendable {
 
     /// A value as it stands in the line; nil where it is missing.
     package func raw(_ name: String) -> [UInt8]? { members[name].map { Array(line[$0.range]) } }
+
+    /// The member whose value, or whose name, the byte at `offset` of the line belongs to.
+    package func member(at offset: Int) -> String? {
+        members.filter { offset < $0.value.range.upperBound }.min { $0.value.range.upperBound < $1.value.range.upperBound }?.key
+    }
 
     private func text(_ slice: JSONSlice) -> String? {
         line.withUnsafeBytes { bytes in

@@ -146,11 +146,19 @@ extension ClientConnection {
         if client.isEmpty {
             client = Array(Socket.peerName(descriptor).utf8)
             localPort = Socket.localPort(descriptor)
+            identity = provenIdentity
         }
         return ConnectionContext(
             sink: self, scheduler: self, client: client, localPort: localPort, workerIndex: worker.index, isTLS: tls != nil,
             startNanoseconds: state.startNanoseconds == 0 ? worker.nanoseconds : state.startNanoseconds,
-            startUnixMicroseconds: state.startUnixMicroseconds == 0 ? worker.unixMicroseconds : state.startUnixMicroseconds)
+            startUnixMicroseconds: state.startUnixMicroseconds == 0 ? worker.unixMicroseconds : state.startUnixMicroseconds,
+            identity: identity)
+    }
+
+    /// Asked once for a connection: neither changes while it is open.
+    private var provenIdentity: ClientIdentity? {
+        if let subject = tls?.stream.peerSubject { return .certificate(subject: subject) }
+        return Socket.peerUID(descriptor).map { .user(id: $0) }
     }
 
     /// Answers instead of an exchange and closes: where the next request begins is unknown or does not matter.

@@ -39,6 +39,7 @@ final class ClientConnection: Endpoint {
     var consumer: (any RequestConsumer)?
     /// nil: a plain connection.
     var tls: ClientTLS?
+    var identity: ClientIdentity?
     var client: [UInt8] = []
     var localPort: UInt16 = 0
 

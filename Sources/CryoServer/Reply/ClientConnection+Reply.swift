@@ -167,32 +167,17 @@ extension ClientConnection: ReplySink {
     func appendEndToEnd(
         _ fields: FieldSection, keepsLength: Bool, to out: inout [UInt8]
     ) -> (hasDate: Bool, hasLength: Bool) {
-        var hasDate = false
-        var hasLength = false
-        fields.bytes.withUnsafeBytes { bytes in
-            for line in fields.lines where !line.isRemoved {
-                let name = UnsafeRawBufferPointer(rebasing: bytes[line.name])
-                switch name.count {
-                case 4 where equalsIgnoringCase(name, lowercased: dateName.rawBytes): hasDate = true
-                case 10 where equalsIgnoringCase(name, lowercased: connectionName.rawBytes): continue
-                case 14 where equalsIgnoringCase(name, lowercased: lengthName.rawBytes):
-                    if !keepsLength || hasLength { continue }
-                    hasLength = true
-                case 17 where equalsIgnoringCase(name, lowercased: transferEncodingName.rawBytes): continue
-                default: break
-                }
-                out.append(contentsOf: name)
-                out.append(0x3A)
-                out.append(0x20)
-                out.append(contentsOf: bytes[line.value])
-                out.appendLineEnd()
-            }
+        var fields = fields
+        fields.remove("connection")
+        fields.remove("transfer-encoding")
+        var length: Int?
+        if keepsLength {
+            length = fields.firstIndex(of: "content-length")
+            if let length { while let next = fields.firstIndex(of: "content-length", from: length + 1) { fields.remove(at: next) } }
+        } else {
+            fields.remove("content-length")
         }
-        return (hasDate, hasLength)
+        out.appendFields(fields)
+        return (fields.contains("date"), length != nil)
     }
 }
-
-private let dateName: StaticString = "date"
-private let connectionName: StaticString = "connection"
-private let lengthName: StaticString = "content-length"
-private let transferEncodingName: StaticString = "transfer-encoding"

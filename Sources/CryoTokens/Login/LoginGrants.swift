@@ -63,13 +63,12 @@ struct LoginGrants: TokenGrants {
         let refreshTokenIndex = Self.add(fields.refreshToken, to: &paths)
         let expiresInIndex = Self.add(fields.expiresIn, to: &paths)
         let expiresAtIndex = Self.add(fields.expiresAt, to: &paths)
-        let successIndex = Self.add(settings.success?.path, to: &paths)
-        guard let members = JSONMembers(answer.body, paths: paths) else {
+        let codeIndex = Self.add(settings.codePath, to: &paths)
+        let success = settings.success.map { SuccessProgram($0) { Self.index(of: $0, in: &paths) } }
+        guard let members = JSONMembers(answer.body, paths: paths, success: success) else {
             return .failure(SourceTrouble(.answerNotJSON, "\(told) without JSON"))
         }
-        if let rule = settings.success, let successIndex, !members.satisfies(rule, at: successIndex) {
-            return .failure(refusal(members, rule, successIndex, name))
-        }
+        guard members.isSuccess else { return .failure(refusal(members, codeIndex, name)) }
         guard let token = members.text(0) else {
             let isAbsent = members.isAbsent(0)
             return .failure(
@@ -94,7 +93,7 @@ struct LoginGrants: TokenGrants {
     /// Which statuses refuse for good is configured; a body whose code is known to pass outweighs them.
     private func refusal(_ answer: EndpointAnswer, _ told: String) -> SourceTrouble {
         guard settings.refusalStatuses.contains(UInt16(clamping: answer.status)) else { return SourceTrouble(.answerStatus, told) }
-        if let path = settings.success?.path, TokenEndpoint.oddity(of: answer.body) == nil,
+        if let path = settings.codePath, TokenEndpoint.oddity(of: answer.body) == nil,
             let code = JSONMembers(answer.body, paths: [path])?.code(0), settings.transientCodes.contains(code)
         {
             return SourceTrouble(.answerCode, told)
@@ -102,18 +101,21 @@ struct LoginGrants: TokenGrants {
         return SourceTrouble(.statusRefused, told)
     }
 
-    private func refusal(_ members: JSONMembers, _ rule: SuccessRule, _ index: Int, _ name: String) -> SourceTrouble {
-        let code = members.code(index)
+    private func refusal(_ members: JSONMembers, _ index: Int?, _ name: String) -> SourceTrouble {
+        let code = index.flatMap { members.code($0) }
         let isTransient = code.map { settings.transientCodes.contains($0) } ?? false
         let isDefinite = settings.refusalCodes.isEmpty || (code.map { settings.refusalCodes.contains($0) } ?? false)
         // Only a number is repeated: text might be anything.
-        let shown = members.integer(index).map { " \($0)" } ?? ""
-        return SourceTrouble(
-            isDefinite && !isTransient ? .codeRefused : .answerCode, "\(name) was refused by its \(rule.path)\(shown)")
+        let shown = index.flatMap { members.integer($0) }.map { " \($0)" } ?? ""
+        let what = settings.codePath.map { "its \($0)\(shown)" } ?? "the condition of success"
+        return SourceTrouble(isDefinite && !isTransient ? .codeRefused : .answerCode, "\(name) was refused by \(what)")
     }
 
-    private static func add(_ path: JSONPath?, to paths: inout [JSONPath]) -> Int? {
-        guard let path else { return nil }
+    private static func add(_ path: JSONPath?, to paths: inout [JSONPath]) -> Int? { path.map { index(of: $0, in: &paths) } }
+
+    /// One scan looks for every path once, whoever wants it.
+    private static func index(of path: JSONPath, in paths: inout [JSONPath]) -> Int {
+        if let index = paths.firstIndex(of: path) { return index }
         paths.append(path)
         return paths.count - 1
     }

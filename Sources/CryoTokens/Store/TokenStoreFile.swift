@@ -1,4 +1,5 @@
-// Owns the file that keeps a token pair across restarts: `{"version":1,"token":…,"refresh_token":…,"expires_at":…}`, 0600.
+// Owns the file that keeps a token pair across restarts: `{"version":1,"token":…,"refresh_token":…,"expires_at":…}`, 0600. After a
+// logout it says that, and of which `initial`: `{"version":1,"logged_out":{"salt":…,"initial":…}}`.
 // Domain: cold
 //
 // A kill at any moment leaves the old pair or the new one: the new one is written aside in the same directory, synced,
@@ -12,6 +13,7 @@ import Glibc
 package enum StoreRead: Sendable {
     case absent
     case pair(NewCredential, mode: UInt32)
+    case loggedOut(LogoutMark)
     /// Moved out of the way as `keptAs`.
     case corrupt(cause: String, keptAs: String)
     /// Neither read nor moved.
@@ -52,7 +54,9 @@ package struct TokenStoreFile: Sendable {
         case .tooLarge: return keepAside("larger than \(Self.bytesMax) bytes")
         case .bytes(let bytes, let mode):
             switch Self.parse(bytes) {
-            case .success(let pair): return .pair(pair, mode: mode)
+            case .success(.pair(let pair)): return .pair(pair, mode: mode)
+            case .success(.loggedOut(let mark)): return .loggedOut(mark)
+            case .success(.nothing): return .absent
             case .failure(let flaw): return keepAside(flaw.text)
             }
         }
@@ -60,17 +64,21 @@ package struct TokenStoreFile: Sendable {
 
     private struct Flaw: Error { let text: String }
 
-    private static func parse(_ bytes: [UInt8]) -> Result<NewCredential, Flaw> {
-        guard let members = JSONMembers(bytes, names: ["version", "token", "refresh_token", "expires_at"]) else {
+    private static func parse(_ bytes: [UInt8]) -> Result<StoredLogin, Flaw> {
+        let paths = [["version"], ["token"], ["refresh_token"], ["expires_at"], ["logged_out", "salt"], ["logged_out", "initial"]]
+        guard let members = JSONMembers(bytes, paths: paths.compactMap { JSONPath(segments: $0.map { Array($0.utf8) }) }) else {
             return .failure(Flaw(text: "truncated or not JSON"))
         }
         guard let version = members.integer(0) else { return .failure(Flaw(text: "no version")) }
         guard version == formatVersion else { return .failure(Flaw(text: "version \(version), this program writes \(formatVersion)")) }
+        if members.isAbsent(1), let salt = members.code(4), let digest = members.code(5) {
+            return LogoutMark(salt: salt, digest: digest).map { .success(.loggedOut($0)) } ?? .failure(Flaw(text: "no mark of a logout"))
+        }
         guard let token = members.text(1), SecretResolver.flaw(of: token) == nil else { return .failure(Flaw(text: "no token")) }
         guard members.isAbsent(2) || members.text(2) != nil else { return .failure(Flaw(text: "refresh_token is no text")) }
         guard members.isAbsent(3) || members.integer(3) != nil else { return .failure(Flaw(text: "expires_at is no number")) }
         return .success(
-            NewCredential(token: Secret(token), refreshToken: members.text(2).map { Secret($0) }, expiresAt: members.integer(3)))
+            .pair(NewCredential(token: Secret(token), refreshToken: members.text(2).map { Secret($0) }, expiresAt: members.integer(3))))
     }
 
     private func keepAside(_ cause: String) -> StoreRead {
@@ -96,24 +104,13 @@ package struct TokenStoreFile: Sendable {
 
     // MARK: Writing
 
-    /// As `write`, but never over what this program can't understand: that is set aside first, and returned.
-    func replace(with pair: NewCredential) throws(StoreWriteError) -> (cause: String, keptAs: String)? {
-        var aside: (cause: String, keptAs: String)?
-        switch read() {
-        case .absent, .pair: break
-        case .corrupt(let cause, let keptAs): aside = (cause, keptAs)
-        case .failed(let cause): throw .occupied(cause: cause)
-        }
-        do throws(SystemError) {
-            try write(pair)
-        } catch {
-            throw .system(error)
-        }
-        return aside
-    }
-
     /// Returns after the pair is on disk.
-    package func write(_ pair: NewCredential) throws(SystemError) {
+    package func write(_ pair: NewCredential) throws(SystemError) { try write(Self.text(of: pair)) }
+
+    /// Returns after the logout is on disk: a restart does not log in again with the same `initial`.
+    func write(_ mark: LogoutMark) throws(SystemError) { try write(Self.text(of: mark)) }
+
+    private func write(_ text: [UInt8]) throws(SystemError) {
         // The process id keeps two gateways from writing into one temporary file. A leftover of this name is of a
         // process that is gone.
         let temporary = "\(path).\(getpid()).new"
@@ -123,7 +120,7 @@ package struct TokenStoreFile: Sendable {
         do throws(SystemError) {
             defer { close(descriptor) }
             guard fchmod(descriptor, 0o600) == 0 else { throw SystemError("fchmod") }
-            try Self.writeAll(Self.text(of: pair), to: descriptor)
+            try Self.writeAll(text, to: descriptor)
             guard fsync(descriptor) == 0 else { throw SystemError("fsync") }
             guard rename(temporary, path) == 0 else { throw SystemError("rename") }
         } catch {
@@ -150,6 +147,20 @@ package struct TokenStoreFile: Sendable {
             writer.nullField("refresh_token")
         }
         if let expiresAt = pair.expiresAt { writer.field("expires_at", expiresAt) } else { writer.nullField("expires_at") }
+        writer.endObject()
+        writer.endLine()
+        return writer.bytes
+    }
+
+    private static func text(of mark: LogoutMark) -> [UInt8] {
+        var writer = JSONWriter()
+        writer.beginObject()
+        writer.field("version", formatVersion)
+        writer.key("logged_out")
+        writer.beginObject()
+        writer.field("salt", mark.saltText)
+        writer.field("initial", mark.digestText)
+        writer.endObject()
         writer.endObject()
         writer.endLine()
         return writer.bytes
@@ -182,20 +193,6 @@ package struct TokenStoreFile: Sendable {
     }
 
     private var directory: String { path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "." }
-
-    // MARK: The mark of a refresh
-
-    private var markPath: String { path + ".refreshing" }
-
-    /// A mark beside the file while a refresh is under way. It need not outlive the machine, only the process: it is not synced.
-    func setMark() {
-        let descriptor = open(markPath, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-        if descriptor >= 0 { close(descriptor) }
-    }
-
-    /// True when there was one.
-    @discardableResult
-    func clearMark() -> Bool { unlink(markPath) == 0 }
 
     /// Without it the rename itself may be lost with the power.
     private func syncDirectory() throws(SystemError) {

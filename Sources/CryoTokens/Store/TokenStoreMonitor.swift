@@ -14,6 +14,9 @@ package enum TokenStoreOutcome: String, Sendable, CaseIterable {
     /// The process before this one ended while a refresh was under way.
     case interrupted
 
+    /// The file's lock can't be taken: another gateway that keeps its login there is not waited for.
+    case notLocked = "not_locked"
+
     // Only where several gateways share a store.
     /// A newer pair of another gateway was taken instead of refreshing.
     case adopted
@@ -51,7 +54,13 @@ package final class TokenStoreMonitor: Sendable {
 
     package func count(of outcome: TokenStoreOutcome) -> UInt64 { state.withLock { $0.counts[outcome] ?? 0 } }
 
-    func count(_ outcome: TokenStoreOutcome) { state.withLock { $0.counts[outcome, default: 0] += 1 } }
+    @discardableResult
+    func count(_ outcome: TokenStoreOutcome) -> UInt64 {
+        state.withLock { state in
+            state.counts[outcome, default: 0] += 1
+            return state.counts[outcome] ?? 0
+        }
+    }
 
     /// True when it worked before: the moment to say so.
     func fail(_ trouble: String, as outcome: TokenStoreOutcome) -> Bool {

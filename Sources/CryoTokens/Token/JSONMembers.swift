@@ -9,17 +9,22 @@ struct JSONMembers {
     private let bytes: [UInt8]
     private let length: Int
     private let slices: [JSONSlice]
+    /// What the program says of the text; true without one.
+    let isSuccess: Bool
 
-    /// nil when the text is not JSON or the paths are too many.
-    init?(_ text: [UInt8], paths: [JSONPath]) {
+    /// nil when the text is not JSON or the paths are too many. The positions of `success` are those of `paths`.
+    init?(_ text: [UInt8], paths: [JSONPath], success: SuccessProgram? = nil) {
         guard let set = JSONPathSet(paths) else { return nil }
         var slices: [JSONSlice] = []
         let padded = text + [UInt8](repeating: 0, count: JSONScanner.padding)
-        let outcome = padded.withUnsafeBytes { buffer in
-            JSONScanner(bytesMax: max(text.count, 1))
-                .scan(UnsafeRawBufferPointer(rebasing: buffer[..<text.count]), paths: set, into: &slices)
+        let isSuccess = padded.withUnsafeBytes { buffer -> Bool? in
+            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<text.count])
+            let scanner = JSONScanner(bytesMax: max(text.count, 1))
+            guard scanner.scan(bytes, paths: set, into: &slices) == .scanned else { return nil }
+            return success?.holds(scanner, JSONValueReader(bytes)) ?? true
         }
-        guard outcome == .scanned else { return nil }
+        guard let isSuccess else { return nil }
+        self.isSuccess = isSuccess
         bytes = padded
         length = text.count
         self.slices = slices
@@ -72,12 +77,5 @@ struct JSONMembers {
     func code(_ index: Int) -> String? {
         if let text = text(index) { return String(decoding: text, as: UTF8.self) }
         return read { reader in reader.numberText(slices[index]).map { String(decoding: $0, as: UTF8.self) } }
-    }
-
-    /// Judges a member as a policy does: null is as good as missing (ledger BX2).
-    func satisfies(_ rule: SuccessRule, at index: Int) -> Bool {
-        let slice = slices[index]
-        if slice.kind == .missing || (slice.kind == .null && rule.equals != .null) { return rule.missing == .success }
-        return read { $0.equals(slice, rule.equals, strict: rule.isStrict) }
     }
 }

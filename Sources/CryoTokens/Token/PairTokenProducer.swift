@@ -25,22 +25,26 @@ struct PairTokenProducer: TokenProducer {
     var canIssue: Bool { grants.canIssue || (grants.presentsRefreshToken && keeper.refreshToken(for: nil) != nil) }
 
     func produce(_ current: Credential?) -> SourceResult {
+        if let latest = keeper.renewedSince(current, now: Clock.unixSeconds()) {
+            return .token(IssuedToken(credential: latest), .takenOver)
+        }
         let deadline = Clock.monotonicNanoseconds() &+ UInt64(timeoutMilliseconds) * 1_000_000
+        let adoptions = keeper.adoptions
         let presented = keeper.refreshToken(for: current)
         switch grants.renew(presented, current, deadline: deadline) {
-        case .success(let new): return .token(new.kept(by: keeper, presented: presented), .renewed)
+        case .success(let new): return .token(new.kept(by: keeper, presented: presented, since: adoptions), .renewed)
         case .failure(let trouble):
             if trouble.outcome.refusesGrant, grants.presentsRefreshToken { keeper.forget(presented) }
             // A refused grant is not the end where the source can log in by itself; anything else would be refused there too.
-            guard trouble.outcome.refusesGrant, let first = issue(deadline) else { return .trouble(trouble) }
+            guard trouble.outcome.refusesGrant, let first = issue(deadline, since: adoptions) else { return .trouble(trouble) }
             return first
-        case nil: return issue(deadline) ?? .nothingNewer(.noCredential)
+        case nil: return issue(deadline, since: adoptions) ?? .nothingNewer(.noCredential)
         }
     }
 
-    private func issue(_ deadline: UInt64) -> SourceResult? {
+    private func issue(_ deadline: UInt64, since adoptions: UInt64) -> SourceResult? {
         switch grants.issue(deadline: deadline) {
-        case .success(let new): .token(new.kept(by: keeper, presented: nil), .issued)
+        case .success(let new): .token(new.kept(by: keeper, presented: nil, since: adoptions), .issued)
         case .failure(let trouble): .trouble(trouble)
         case nil: nil
         }
@@ -48,9 +52,9 @@ struct PairTokenProducer: TokenProducer {
 }
 
 extension IssuedToken {
-    fileprivate func kept(by keeper: PairKeeper, presented: Secret?) -> IssuedToken {
+    fileprivate func kept(by keeper: PairKeeper, presented: Secret?, since adoptions: UInt64) -> IssuedToken {
         var new = self
-        new.credential = keeper.keep(credential, presented: presented)
+        new.credential = keeper.keep(credential, presented: presented, since: adoptions)
         return new
     }
 }

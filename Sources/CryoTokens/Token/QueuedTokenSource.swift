@@ -16,10 +16,10 @@ package final class QueuedTokenSource: TokenRefresher {
     private let counters: SourceCounters
     private let queue: DispatchQueue
 
-    init(_ producer: any TokenProducer, name: String, counters: SourceCounters) {
+    init(_ producer: any TokenProducer, name: String, counters: SourceCounters, queue: DispatchQueue? = nil) {
         self.producer = producer
         self.counters = counters
-        queue = DispatchQueue(label: "cryonet.token.\(name)")
+        self.queue = queue ?? DispatchQueue(label: "cryonet.token.\(name)")
     }
 
     package var canRefresh: Bool { true }

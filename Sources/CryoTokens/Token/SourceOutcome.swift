@@ -10,6 +10,8 @@ package enum SourceOutcome: String, Sendable, CaseIterable {
     case renewed
     /// From nothing but the configuration: a first login, client credentials, a file, a command.
     case issued
+    /// From a refresh of the same login that was under way when a reload changed its settings.
+    case takenOver = "taken_over"
 
     // There is no newer one, and nothing went wrong.
     case unchanged

@@ -16,6 +16,10 @@ package enum TokenReport: Sendable, Equatable, CustomStringConvertible {
     case storeWritten(path: String)
     /// The process before this one ended while it refreshed the pair that the file holds.
     case storeInterrupted(path: String)
+    /// The user logged out before the restart, and `initial` is still the same.
+    case storeLoggedOut(path: String)
+    /// Said once.
+    case storeNotLocked(path: String, cause: String)
     /// Said once; then each gateway refreshes for itself.
     case sharedStoreLost(place: String, cause: String)
     case sharedStoreRegained(place: String)
@@ -26,6 +30,9 @@ package enum TokenReport: Sendable, Equatable, CustomStringConvertible {
         case .storeWritten(let path): "the store \(path) is written again: it holds the new token"
         case .storeInterrupted(let path):
             "the last process ended while it refreshed the pair of \(path): if the endpoint had answered, its refresh token is used up"
+        case .storeLoggedOut(let path): "logged out, as \(path) says: initial is not used again until it changes"
+        case .storeNotLocked(let path, let cause):
+            "the store \(path) can't be locked (\(cause)): if several gateways keep their login there, let them use Redis"
         case .sharedStoreLost(let place, let cause):
             "the shared store \(place) can't be used (\(cause)): this gateway refreshes for itself until it can"
         case .sharedStoreRegained(let place): "the shared store \(place) can be used again"

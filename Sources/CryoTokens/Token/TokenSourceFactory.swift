@@ -3,6 +3,7 @@
 
 import CryoIO
 package import CryoPipeline
+import Dispatch
 
 package struct LoadedTokenSource: Sendable {
     package var refresher: any TokenRefresher
@@ -12,23 +13,36 @@ package struct LoadedTokenSource: Sendable {
     package let counters: SourceCounters
     /// Whether what it renews is kept, and how that goes.
     package var store = TokenStoreMonitor(.memory)
-    /// Keeps a login from outside across restarts, nil forgets what was kept. Blocks; nil where nothing is kept.
-    package var adopt: (@Sendable (NewCredential?) -> Void)?
+    /// Keeps a login from outside across restarts, or forgets what was kept. Blocks; nil where nothing is kept.
+    package var adopt: (@Sendable (LoginChange) -> Void)?
+    /// For the source that a reload may make in the place of this one.
+    package var kept: KeptLogin?
+}
+
+/// The login that a source holds in memory, for another source of the same login with other settings.
+package struct KeptLogin: Sendable {
+    let keeper: PairKeeper
+    let credential: Credential?
+
+    /// With the credential that is in use at the moment.
+    package func with(_ credential: Credential?) -> KeptLogin { KeptLogin(keeper: keeper, credential: credential) }
 }
 
 package enum TokenSourceFactory {
     /// A missing token is no reason not to start: it is reported, and each exchange that needs it is told. Only a store
     /// that can be neither read nor set aside is, because going on would overwrite what may be the last good login.
     /// `report` is called on any thread, also later, when a new pair can't be stored.
+    /// `inherited`: the same login under the settings before a reload; what is kept in memory only goes on from there.
     package static func make(
-        _ settings: TokenSettings, report: @escaping @Sendable (TokenReport) -> Void
+        _ settings: TokenSettings, inheriting inherited: KeptLogin? = nil, report: @escaping @Sendable (TokenReport) -> Void
     ) -> Result<LoadedTokenSource, TokenProblem> {
-        make(settings, report: report, call: nil)
+        make(settings, inheriting: inherited, report: report, call: nil)
     }
 
     /// `call` stands in for the HTTP client in tests.
     static func make(
-        _ settings: TokenSettings, report: @escaping @Sendable (TokenReport) -> Void, call: EndpointCall?
+        _ settings: TokenSettings, inheriting inherited: KeptLogin? = nil, report: @escaping @Sendable (TokenReport) -> Void,
+        call: EndpointCall?
     ) -> Result<LoadedTokenSource, TokenProblem> {
         let timeout = settings.refresh.timeoutMilliseconds
         let lifetime = TokenLifetime(settings.refresh)
@@ -44,19 +58,20 @@ package enum TokenSourceFactory {
             return .success(queued(producer, settings, begun(resolve(settings.initialToken, report), nil, settings)))
         case .oauth2(let oauth2):
             let call = call ?? TokenEndpoint.call(caFile: oauth2.caFile)
-            return pair(settings, OAuth2Grants(oauth2, lifetime: lifetime, call: call), report)
+            return pair(settings, OAuth2Grants(oauth2, lifetime: lifetime, call: call), inherited, report)
         case .login(let login):
             let call = call ?? TokenEndpoint.call(caFile: login.caFile)
-            return pair(settings, LoginGrants(login, lifetime: lifetime, call: call), report)
+            return pair(settings, LoginGrants(login, lifetime: lifetime, call: call), inherited, report)
         }
     }
 
     private static func queued(
-        _ producer: any TokenProducer, _ settings: TokenSettings, _ initial: NewCredential?
+        _ producer: any TokenProducer, _ settings: TokenSettings, _ initial: NewCredential?, on queue: DispatchQueue? = nil
     ) -> LoadedTokenSource {
         let counters = SourceCounters()
         return LoadedTokenSource(
-            refresher: QueuedTokenSource(producer, name: settings.name, counters: counters), initial: initial, counters: counters)
+            refresher: QueuedTokenSource(producer, name: settings.name, counters: counters, queue: queue), initial: initial,
+            counters: counters)
     }
 
     private static func file(
@@ -89,14 +104,15 @@ package enum TokenSourceFactory {
 
     /// A stored pair wins over `initial`: it is what became of it.
     private static func pair(
-        _ settings: TokenSettings, _ grants: any TokenGrants, _ report: @escaping @Sendable (TokenReport) -> Void
+        _ settings: TokenSettings, _ grants: any TokenGrants, _ inherited: KeptLogin?, _ report: @escaping @Sendable (TokenReport) -> Void
     ) -> Result<LoadedTokenSource, TokenProblem> {
         let initialRefreshToken = { resolve(settings.initialRefreshToken, report) }
-        return OpenedStore.open(settings, initialRefreshToken: initialRefreshToken, report: report).map { store in
+        return OpenedStore.open(settings, inheriting: inherited, initialRefreshToken: initialRefreshToken, report: report).map { store in
             let producer = PairTokenProducer(
                 grants: grants, keeper: store.keeper, timeoutMilliseconds: settings.refresh.timeoutMilliseconds)
-            let initial = store.stored ?? begun(resolve(settings.initialToken, report), store.keeper.refreshToken(for: nil), settings)
-            return store.loaded(queued(producer, settings, initial), settings, report: report)
+            let first = store.stored != nil || store.isLoggedOut ? nil : resolve(settings.initialToken, report)
+            let initial = store.stored ?? begun(first, store.keeper.refreshToken(for: nil), settings)
+            return store.loaded(queued(producer, settings, initial, on: store.keeper.asking), settings, report: report)
         }
     }
 
@@ -109,6 +125,11 @@ package enum TokenSourceFactory {
             lifetime.issued($0, refreshToken: refreshToken, told: .nothing, now: now, random: .random(in: 0...UInt64.max))
         }
         return try? issued?.get().credential
+    }
+
+    /// As it is now, without a word about what is missing.
+    static func initialPair(_ settings: TokenSettings) -> InitialPair {
+        InitialPair(token: resolve(settings.initialToken, { _ in }), refreshToken: resolve(settings.initialRefreshToken, { _ in }))
     }
 
     private static func resolve(_ reference: SecretReference?, _ report: @Sendable (TokenReport) -> Void) -> Secret? {

@@ -31,7 +31,8 @@ package enum BlockingHTTPClient {
 
     /// Verifies certificates, follows no redirect, uses no proxy of the environment.
     package static func perform(
-        method: String, url: String, headers: [(name: String, value: String)], body: [UInt8], timeoutMilliseconds: UInt32, caFile: String?
+        method: String, url: String, headers: [(name: String, value: String)], body: [UInt8], timeoutMilliseconds: UInt32, caFile: String?,
+        unixSocket: String? = nil
     ) -> Result<HTTPAnswer, CallFailure> {
         CurlGlobal.initialize()
         // A secret read from a file may end in a line break, which would begin another header line.
@@ -49,6 +50,10 @@ package enum BlockingHTTPClient {
         var options = EasyOptions(easy)
         options.set(CURLOPT_URL, url)
         options.set(CURLOPT_CUSTOMREQUEST, method)
+        options.set(CURLOPT_PATH_AS_IS, 1)
+        // Otherwise a body would be waited for that never comes.
+        if method == "HEAD" { options.set(CURLOPT_NOBODY, 1) }
+        if let unixSocket { options.set(CURLOPT_UNIX_SOCKET_PATH, unixSocket) }
         options.set(CURLOPT_PROTOCOLS_STR, "http,https")
         options.set(CURLOPT_PROXY, "")
         options.set(CURLOPT_NOPROXY, "*")

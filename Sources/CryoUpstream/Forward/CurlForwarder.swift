@@ -206,8 +206,8 @@ package final class CurlForwarder: Endpoint, Forwarder {
         return transfer
     }
 
-    private func profile(for upstream: UpstreamSettings) -> UpstreamProfile {
-        for profile in profiles where profile.matches(upstream) { return profile }
+    private func profile(for upstream: UpstreamPlan) -> UpstreamProfile {
+        for profile in profiles where profile.serves(upstream) { return profile }
         if profiles.count >= Self.profilesMax {
             let oldest = profiles.removeFirst()
             while let transfer = oldest.idle.popLast() {
@@ -216,7 +216,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
             }
             while let connection = oldest.idleConnections.last { lane?.drop(connection) }
         }
-        let profile = UpstreamProfile(upstream)
+        let profile = UpstreamProfile(upstream.settings)
         profiles.append(profile)
         return profile
     }

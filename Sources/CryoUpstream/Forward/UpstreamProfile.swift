@@ -18,6 +18,8 @@ final class UpstreamProfile {
     static let ownReceiveBytes = 131_072
 
     private let settings: UpstreamSettings
+    /// The plan seen last, which needs no comparison when it comes again.
+    private var plan: UpstreamPlan?
     var idle: [CurlTransfer] = []
     /// Of the lane, longest idle first.
     var idleConnections: [LaneConnection] = []
@@ -34,8 +36,15 @@ final class UpstreamProfile {
     /// A transfer was answered in HTTP/1. Believed as long as a connection lives.
     func noteHTTP1(at nanoseconds: UInt64) { refusesHTTP2Until = nanoseconds &+ Self.connectionAgeNanosecondsMax }
 
-    /// Equal values mostly share their storage, which Swift's `==` sees first.
-    func matches(_ other: UpstreamSettings) -> Bool {
+    /// True when attempts of that plan may use these connections.
+    func serves(_ plan: UpstreamPlan) -> Bool {
+        if plan === self.plan { return true }
+        guard matches(plan.settings) else { return false }
+        self.plan = plan
+        return true
+    }
+
+    private func matches(_ other: UpstreamSettings) -> Bool {
         settings.url == other.url && settings.usesHTTP2 == other.usesHTTP2 && settings.tls == other.tls
             && settings.timeouts.connectMilliseconds == other.timeouts.connectMilliseconds
     }

@@ -8,11 +8,27 @@ func fuzzStreams(_ bytes: UnsafeRawBufferPointer) throws(Broken) {
     for pieceBytes in [1, 2, 7] {
         try claim(tapped(bytes, pieceBytes: pieceBytes) == whole, "pieces of \(pieceBytes) give the same events and records")
     }
+    try claimClearPlaces(bytes, whole)
     let plain = plainlyRead(bytes)
     try claim(whole.events.map(Plain.init) == plain, "a plain parser finds the same events")
     try claim(whole.records == lines(bytes), "a plain parser finds the same records")
     let spent = whole.events.reduce(UInt64(0)) { $0 + $1.bytes }
     try claim(spent <= UInt64(bytes.count), "events take no more bytes than there are")
+}
+
+/// The gateway puts comments, and an event of its own, where the tap says that none is touched. At the very beginning it drops the mark.
+private func claimClearPlaces(_ bytes: UnsafeRawBufferPointer, _ whole: Tapped) throws(Broken) {
+    var tap = EventStreamTap()
+    var places: [Int] = []
+    for index in 0..<min(bytes.count, 4096) where places.count < 16 {
+        if index > 0, tap.isClear { places.append(index) }
+        _ = tap.next(UnsafeRawBufferPointer(rebasing: bytes[index..<index + 1]))
+    }
+    for place in places {
+        let changed = Array(bytes[..<place]) + Array(":\n\n".utf8) + Array(bytes[place...])
+        let events = changed.withUnsafeBytes { tapped($0, pieceBytes: changed.count).events }
+        try claim(events.map(Plain.init) == whole.events.map(Plain.init), "a comment at \(place) changes no event")
+    }
 }
 
 private struct Tapped: Equatable {

@@ -213,10 +213,11 @@ package final class SharedTokenSource: TokenRefresher {
 
     // MARK: From outside
 
-    /// A login from outside, nil for a logout, that the other gateways hear of at their next refresh. Blocks.
-    func adopt(_ new: NewCredential?) {
+    /// A login from outside, or the end of one, that the other gateways hear of at their next refresh. Blocks.
+    func adopt(_ change: LoginChange) {
+        let new: NewCredential? = if case .login(let new) = change { new } else { nil }
         queue.sync {
-            keeper.adopt(new)
+            keeper.adopt(change)
             state.withLock { $0.unpublished = new }
             do throws(RedisError) {
                 let link = try open()

@@ -52,8 +52,7 @@ final class LaneAttempt {
         self.profile = profile
         startedAt = nanoseconds
         isIdempotent = request.isIdempotent
-        let name: StaticString = "HEAD"
-        isHead = request.method.elementsEqual(name.rawBytes)
+        isHead = request.method.withUnsafeBytes { equals($0, "HEAD") }
         upload.begin(request.framing)
         return head.writeRequestHead(request)
     }
@@ -103,28 +102,13 @@ extension ByteBlock {
         let length: StaticString = "Content-Length: "
         let chunked: StaticString = "Transfer-Encoding: chunked\r\n"
         var isWhole = append(request.method) && append(0x20) && append(request.target) && append(version.rawBytes)
-        request.fields.bytes.withUnsafeBytes { bytes in
-            for line in request.fields.lines where !line.isRemoved { isWhole = isWhole && appendField(bytes, line) }
-        }
+        request.fields.forEachRun { isWhole = isWhole && append($0) }
         switch request.framing {
         case .none: break
         case .length(let count): isWhole = isWhole && append(length.rawBytes) && appendDecimal(count) && appendLineEnd()
         case .chunked, .untilClose: isWhole = isWhole && append(chunked.rawBytes)
         }
         return isWhole && appendLineEnd()
-    }
-
-    /// A line that lies in the section as it came goes on in one piece.
-    private mutating func appendField(_ bytes: UnsafeRawBufferPointer, _ line: FieldLine) -> Bool {
-        let value = line.value
-        if line.valueStart == line.nameStart + line.nameCount + 2, value.upperBound + 2 <= bytes.count, bytes[value.upperBound] == 0x0D {
-            return append(UnsafeRawBufferPointer(rebasing: bytes[line.name.lowerBound..<value.upperBound + 2]))
-        }
-        guard append(UnsafeRawBufferPointer(rebasing: bytes[line.name])), append(0x3A) else { return false }
-        if !value.isEmpty {
-            guard append(0x20), append(UnsafeRawBufferPointer(rebasing: bytes[value])) else { return false }
-        }
-        return appendLineEnd()
     }
 
     private mutating func append(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { append($0) } }

@@ -62,7 +62,7 @@ final class CurlTunnel: UpstreamConnection {
         self.attempt = attempt
         self.receiver = receiver
         isConnect = request.isConnect
-        var upstream = request.upstream
+        var upstream = request.upstream.settings
         // The client makes its own TLS through the tunnel, with the upstream itself: no pin, authority or certificate of ours applies.
         if isConnect { upstream.url.isTLS = false }
         startedAt = forwarder.worker.nanoseconds

@@ -4,16 +4,12 @@
 import CryoIO
 import Glibc
 
-/// The system calls that may fail in ways a test has to bring about.
-struct AuditSystem: Sendable {
-    var write: @Sendable (Int32, UnsafeRawBufferPointer) -> Int = { Glibc.write($0, $1.baseAddress, $1.count) }
-    var truncate: @Sendable (Int32, Int) -> Int32 = { ftruncate($0, $1) }
-}
-
 struct AuditFile: ~Copyable {
     /// How one batch went.
     struct Written {
         var lines = 0
+        /// The bytes of those lines.
+        var count = 0
         var failure: SystemError?
     }
 
@@ -22,12 +18,17 @@ struct AuditFile: ~Copyable {
     private var descriptor: Int32
     /// The file ends in the middle of a line: the next bytes begin with a line end.
     private var isTorn: Bool
+    /// What is in the file, as far as this process knows.
+    private(set) var size: UInt64
+    /// Nothing can be said about the past of a pipe or a device, and they are not rotated.
+    private(set) var isRegular: Bool
 
     init(path: String, system: AuditSystem) throws(SystemError) {
         self.path = path
         self.system = system
         descriptor = try Self.open(path)
         isTorn = Self.endsTorn(path)
+        (size, isRegular) = Self.measure(descriptor)
     }
 
     deinit { close(descriptor) }
@@ -59,6 +60,8 @@ struct AuditFile: ~Copyable {
             result.lines += 1
             rest = rest.dropFirst(found + 1)
         }
+        result.count = whole
+        size &+= UInt64(whole)
         if whole < offset { isTorn = !cutTail(offset - whole, batch[whole..<offset]) }
         return result
     }
@@ -84,7 +87,21 @@ struct AuditFile: ~Copyable {
         close(descriptor)
         descriptor = fresh
         isTorn = Self.endsTorn(path)
+        (size, isRegular) = Self.measure(descriptor)
     }
+
+    /// Makes sure that what was written survives the loss of power.
+    func sync() throws(SystemError) {
+        guard isRegular, system.sync(descriptor) != 0 else { return }
+        throw SystemError("fdatasync")
+    }
+
+    var modifiedUnixSeconds: Int64? { system.modifiedUnixSeconds(descriptor) }
+
+    var freeBytes: UInt64? { isRegular ? system.freeBytes(descriptor) : nil }
+
+    /// Two writers would break each other's chain. False when another process, or another part of this one, has the file.
+    func lock() -> Bool { !isRegular || flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK }
 
     /// The path names another file, or none, though nobody said so.
     var wasMovedAway: Bool {
@@ -101,6 +118,11 @@ struct AuditFile: ~Copyable {
         var inode: UInt64
         var isRegular: Bool
         var size: Int
+    }
+
+    private static func measure(_ descriptor: Int32) -> (size: UInt64, isRegular: Bool) {
+        guard let identity = identity(of: descriptor) else { return (0, false) }
+        return (UInt64(identity.size), identity.isRegular)
     }
 
     private static func identity(of descriptor: Int32) -> Identity? {
@@ -127,13 +149,5 @@ struct AuditFile: ~Copyable {
         guard let file = identity(of: reader), file.isRegular, file.size > 0 else { return false }
         var last: UInt8 = 0x0A
         return pread(reader, &last, 1, file.size - 1) == 1 && last != 0x0A
-    }
-}
-
-extension UnsafeRawBufferPointer {
-    /// Where the first line feed is.
-    fileprivate var firstLineEnd: Int? {
-        guard let start = baseAddress, let found = memchr(start, 0x0A, count) else { return nil }
-        return UnsafeRawPointer(found) - start
     }
 }

@@ -1,0 +1,37 @@
+// What makes an attempt a failed one, looked up: the conditions of retries and of a breaker are one vocabulary.
+// Domain: pure
+
+package struct ConditionSet: Sendable {
+    let reasons: Set<FailureReason>
+    private let statuses: Set<UInt16>
+    private let businessCodes: Set<[UInt8]>
+    private let businessPrefixes: [[UInt8]]
+
+    package init(_ conditions: [RetryCondition]) {
+        var reasons: Set<FailureReason> = []
+        var statuses: Set<UInt16> = []
+        var codes: Set<[UInt8]> = []
+        var prefixes: [[UInt8]] = []
+        for condition in conditions {
+            switch condition {
+            case .reason(let reason): reasons.insert(reason)
+            case .status(let status): statuses.insert(status)
+            case .statusClass(let digit): statuses.formUnion(digit * 100...digit * 100 + 99)
+            case .businessCode(let code):
+                if code.hasSuffix("*") { prefixes.append(Array(code.utf8.dropLast())) } else { codes.insert(Array(code.utf8)) }
+            }
+        }
+        self.reasons = reasons
+        self.statuses = statuses
+        businessCodes = codes
+        businessPrefixes = prefixes
+    }
+
+    package func contains(_ reason: FailureReason) -> Bool { reasons.contains(reason) }
+
+    package func contains(status: UInt16) -> Bool { statuses.contains(status) }
+
+    package func contains(businessCode: [UInt8]) -> Bool {
+        businessCodes.contains(businessCode) || businessPrefixes.contains { businessCode.starts(with: $0) }
+    }
+}

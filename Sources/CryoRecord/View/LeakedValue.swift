@@ -1,0 +1,107 @@
+// The spellings in which a secret that got into an audit file may stand there.
+// Domain: pure
+
+import CryoJSON
+
+package struct LeakedValue: Sendable {
+    package struct Form: Sendable {
+        package let name: String
+        package let needle: ByteNeedle
+    }
+
+    /// Shorter values turn up by chance.
+    package static let bytesMin = 6
+
+    package let forms: [Form]
+
+    /// nil for a value that is too short to be looked for. `mark` is what the audit writes in the value's place where it hides values
+    /// by a keyed digest.
+    package init?(_ value: [UInt8], mark: [UInt8]? = nil) {
+        guard value.count >= Self.bytesMin else { return nil }
+        var forms: [Form] = []
+        func add(_ name: String, _ spelled: [UInt8], ignoresCase: Bool = false) {
+            let needle = ByteNeedle(spelled, ignoresCase: ignoresCase)
+            if spelled.count >= Self.bytesMin, !forms.contains(where: { $0.needle == needle }) {
+                forms.append(Form(name: name, needle: needle))
+            }
+        }
+        let once = Self.escaped(value)
+        // A record is JSON, and a body within it may be JSON once more.
+        add("raw", once)
+        add("raw", value)
+        add("json", Self.escaped(once))
+        // Some writers put a backslash before a slash too.
+        let slashed = once.flatMap { $0 == 0x2F ? [0x5C, 0x2F] : [$0] }
+        add("json", slashed)
+        add("json", Self.escaped(slashed))
+        let percent = Self.percentEncoded(value)
+        if percent != value {
+            add("url", percent)
+            add("url", Self.smallDigits(percent))
+            add("form", Self.plusForSpace(percent))
+        }
+        // Within a longer text a value may begin at any of three places of a group.
+        for shift in 0..<3 {
+            let (plain, url) = Self.base64(value, shift: shift)
+            add("base64", plain)
+            add("base64url", url)
+        }
+        if let mark { add("hmac", mark) }
+        add("hex", value.flatMap { Array(Self.hexadecimal($0).utf8) }, ignoresCase: true)
+        self.forms = forms
+    }
+
+    private static func escaped(_ bytes: [UInt8]) -> [UInt8] {
+        var escaped: [UInt8] = []
+        bytes.withUnsafeBytes { JSONEscape.append($0, to: &escaped) }
+        return escaped
+    }
+
+    private static func hexadecimal(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
+
+    private static func percentEncoded(_ bytes: [UInt8]) -> [UInt8] {
+        bytes.flatMap { byte -> [UInt8] in
+            let isPlain = (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 || "-._~".utf8.contains(byte)
+            return isPlain ? [byte] : [0x25] + Array(hexadecimal(byte).uppercased().utf8)
+        }
+    }
+
+    private static func plusForSpace(_ encoded: [UInt8]) -> [UInt8] {
+        var form: [UInt8] = []
+        var index = 0
+        while index < encoded.count {
+            let isSpace = encoded[index...].starts(with: "%20".utf8)
+            form.append(isSpace ? 0x2B : encoded[index])
+            index += isSpace ? 3 : 1
+        }
+        return form
+    }
+
+    private static func smallDigits(_ encoded: [UInt8]) -> [UInt8] {
+        var small = encoded
+        for index in encoded.indices where encoded[index] == 0x25 {
+            for digit in [index + 1, index + 2] where digit < small.count && small[digit] &- 0x41 < 6 { small[digit] |= 0x20 }
+        }
+        return small
+    }
+
+    /// The characters that depend on the value alone when `shift` bytes stand in front of it in its group of three.
+    private static func base64(_ value: [UInt8], shift: Int) -> (plain: [UInt8], url: [UInt8]) {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+        let bytes = [UInt8](repeating: 0, count: shift) + value
+        var plain: [UInt8] = []
+        var bits: UInt32 = 0
+        var count = 0
+        for byte in bytes {
+            bits = bits << 8 | UInt32(byte)
+            count += 8
+            while count >= 6 {
+                count -= 6
+                plain.append(alphabet[Int(bits >> UInt32(count) & 63)])
+            }
+        }
+        // One byte in front touches two characters, two touch three.
+        plain.removeFirst(shift == 0 ? 0 : shift + 1)
+        return (plain, plain.map { $0 == 0x2B ? 0x2D : $0 == 0x2F ? 0x5F : $0 })
+    }
+}

@@ -1,0 +1,72 @@
+"""Hidden by path, form field and cookie; the same value gets the same mark; an answer that carries a token is reported; a long body keeps
+its length and digest; a client's proven identity is told."""
+
+import hashlib
+import os
+
+from client import get
+from gateway import configuration, run_command
+from upstream import Answer
+
+TOKEN = "live-token-0123456789"
+
+
+def test_marks_tell_equal_values_and_nothing_else(gateway, upstream, tmp_path):
+    upstream.on("POST", "/x", "ok")
+    key = tmp_path / "redact.key"
+    audit = {"bodies": "all", "redact": {"mode": "hmac", "hmac_key": str(key), "json": ["user.phone"], "cookies": ["sid"], "form": ["pin"]}}
+    gw = gateway(configuration(upstream, audit=audit), secrets=["value-to-hide"])
+    json_type, form_type = ("Content-Type", "application/json"), ("Content-Type", "application/x-www-form-urlencoded")
+    get(gw, "/x?token=value-to-hide", [json_type, ("Cookie", "theme=dark; sid=value-to-hide")], "POST",
+        b'{"user":{"phone":"value-to-hide"},"phone":"seen"}')
+    get(gw, "/x", [form_type, ("Authorization", "Bearer value-to-hide")], "POST", b"pin=value-to-hide&x=1")
+    first, second = gw.wait_audit(2)
+    shown = run_command("audit", "mark", key, stdin="value-to-hide\n")
+    assert shown.returncode == 0
+    mark = shown.stdout.strip()
+    assert mark.startswith("hmac:") and len(mark) == 37
+    assert first["target"] == f"/x?token={mark}"
+    assert first["request_body"] == '{"user":{"phone":"%s"},"phone":"seen"}' % mark
+    assert ["Cookie", f"theme=dark; sid={mark}"] in first["request_headers"]
+    assert second["request_body"] == f"pin={mark}&x=1"
+    assert ["Authorization", f"Bearer {mark}"] in second["request_headers"]
+    assert os.stat(key).st_mode & 0o777 == 0o600
+
+
+def test_an_answer_that_carries_a_token_is_reported(gateway, upstream):
+    upstream.on("GET", "/echo", Answer(200, body=f"your token is {TOKEN}".encode())).on("GET", "/quiet", "ok")
+    gw = gateway(configuration(upstream, route={"token": "app"}, tokens={"app": {"static": {"token": "env:T"}}}, secrets={"echo": "report"}),
+                 env={"T": TOKEN}, secrets=[TOKEN])
+    gw.expected_errors = [r"carried one of the gateway's secrets"]
+    assert TOKEN.encode() in get(gw, "/echo").body
+    get(gw, "/quiet")
+    echoed, quiet = gw.wait_audit(2)
+    assert echoed["secret_echoed"] is True and "secret_echoed" not in quiet
+    assert "route api carried one of the gateway's secrets" in gw.stderr()
+
+
+def test_a_long_body_keeps_its_length_and_digest(gateway, upstream):
+    answer = b"y" * 9_000
+    body = "ä".encode() * 5_000
+    upstream.on("POST", "/x", Answer(200, body=answer))
+    gw = gateway(configuration(upstream, audit={"bodies": "all", "max_body_bytes": 4095}))
+    get(gw, "/x", method="POST", body=body)
+    record = gw.wait_audit(1)[0]
+    assert record["request_body"] == "ä" * 2047 and record["request_body_truncated"]
+    assert (record["request_body_length"], record["request_body_sha256"]) == (10_000, hashlib.sha256(body).hexdigest())
+    assert (record["response_body_length"], record["response_body_sha256"]) == (9_000, hashlib.sha256(answer).hexdigest())
+    assert record["attempts"][0]["request_bytes"] == 10_000 and record["attempts"][0]["response_bytes"] == 9_000
+
+
+def test_each_level_tells_what_it_should(gateway, upstream):
+    upstream.on("GET", "/x", "ok")
+    for level, headers in (("basic", False), ("headers", True), ("bodies", False)):
+        gw = gateway(configuration(upstream, audit={"level": level}))
+        get(gw, "/x")
+        record = gw.wait_audit(1)[0]
+        assert ("request_headers" in record) == headers and "request_body" not in record
+    gw = gateway(configuration(upstream, audit={"level": "off"}))
+    assert get(gw, "/x").status == 200
+    gw.term()
+    assert gw.wait_exit() == 0
+    assert gw.audit_text() == ""
