@@ -59,23 +59,6 @@ package struct JSONWriter: ~Copyable {
         needsComma = false
     }
 
-    /// A name with its quotes and its colon, `"time":`: one piece where ``key(_:)`` appends three.
-    package mutating func member(_ text: StaticString) {
-        beginValue()
-        bytes.append(contentsOf: text)
-        needsComma = false
-    }
-
-    /// A text that needs no escape, which the caller guarantees: digits, identifiers, times.
-    package mutating func plain(_ content: [UInt8]) { plain { $0.append(contentsOf: content) } }
-
-    package mutating func plain(_ append: (inout [UInt8]) -> Void) {
-        beginValue()
-        bytes.append(UInt8(ascii: "\""))
-        append(&bytes)
-        bytes.append(UInt8(ascii: "\""))
-    }
-
     /// A name with its quotes and its colon, `"time":`: one piece where ``key(_:)`` lays down three.
     package mutating func member(_ text: StaticString) {
         beginValue()
