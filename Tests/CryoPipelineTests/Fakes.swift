@@ -344,6 +344,7 @@ final class Bench {
     let counters = ExchangeCounters()
     let refresher: ScriptedRefresher
     let events = EventLog()
+    let feed = ExchangeFeed(exchanges: RecordRing(countMax: 8, bytesMax: 65_536), events: RecordRing(countMax: 256, bytesMax: 65_536))
     let credentials: CredentialStore?
     let plan: PipelinePlan
     var exchange: Exchange?
@@ -373,7 +374,7 @@ final class Bench {
             routes: [routePlan], upstreams: [upstreamPlan], credentials: (credentials.map { [$0] } ?? []) + others, hosts: ["localhost"],
             audit: auditSettings, auditSink: audit, limits: LimitSettings(), clientKey: clientKey,
             trustedProxies: trustedProxies.compactMap { AddressBlock($0) }, connect: connect, policies: policies, hooks: hooks,
-            echoes: echoes)
+            feed: feed, echoes: echoes)
     }
 
     /// An exchange and the forwarder that remembers it hold each other; so does work nobody has run.

@@ -69,7 +69,7 @@ function pairsElement(pairs) {
 }
 
 /// A body under its heading, with a switch between set out and as it came.
-function bodyElement(title, text, contentType, isCut) {
+function bodyElement(title, text, contentType, isCut, length) {
   const place = h('div');
   const heading = h('h3', {}, title, h('small', {}, bytes(new Blob([text]).size)));
   const pieces = prettyJSON(text);
@@ -91,5 +91,5 @@ function bodyElement(title, text, contentType, isCut) {
   }
   heading.append(h('button.plain', { onclick: () => copy(text) }, t('copy')));
   show(shapes.pretty ? 'pretty' : 'raw');
-  return [heading, place, isCut ? h('p.note', {}, t('cut')) : null];
+  return [heading, place, isCut ? h('p.note', {}, t('cut', bytes(new Blob([text]).size), length ? bytes(length) : '')) : null];
 }

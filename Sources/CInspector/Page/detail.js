@@ -172,20 +172,20 @@ function waterfall(record) {
     h('div.legend', {}, legend.map(name => h('span', {}, h(`i.p-${name}`), t(name === 'gap' ? (isRefreshed ? 'gapRefresh' : 'gapRetry') : name)))));
 }
 
-/// What the gateway noted of a stream of events: whatever members the record has, and the times of its events where they are told.
+/// What the gateway noted of a stream: from the first event to the last on the time axis, and whatever members the record has.
 function streamed(record) {
   const stream = record.stream;
   if (!stream || typeof stream !== 'object') return null;
-  const times = Array.isArray(stream.event_times_us) ? stream.event_times_us : [];
-  const total = Math.max(record.duration_us ?? 1, 1);
-  const dots = h('div.dots', { hidden: !times.length }, times.slice(0, 500).map(time => {
-    const dot = h('i', { title: duration(time) });
-    dot.style.left = `${Math.min(99.5, time / total * 100)}%`;
-    return dot;
-  }));
-  const pairs = Object.entries(stream).filter(([name]) => name !== 'event_times_us')
-    .map(([name, value]) => [name.replaceAll('_', ' '), name.endsWith('_us') && typeof value === 'number' ? duration(value) : String(typeof value === 'object' ? JSON.stringify(value) : value)]);
-  return section(t('stream'), dots, pairsElement(pairs));
+  const total = Math.max(record.duration_us ?? 1, stream.last_event_us ?? 1, 1);
+  const track = h('div.track.alone', { hidden: !(stream.events > 0) });
+  if (stream.events > 0) {
+    const bar = h('i.p-receive', { title: `${duration(stream.first_event_us)} – ${duration(stream.last_event_us)}` });
+    bar.style.left = `${stream.first_event_us / total * 100}%`;
+    bar.style.width = `${(stream.last_event_us - stream.first_event_us) / total * 100}%`;
+    track.append(bar);
+  }
+  const pairs = Object.entries(stream).map(([name, value]) => [name.replaceAll('_', ' '), name.endsWith('_us') && typeof value === 'number' ? duration(value) : String(typeof value === 'object' ? JSON.stringify(value) : value)]);
+  return section(t('stream'), track, pairsElement(pairs));
 }
 
 function message(side, record) {
@@ -194,7 +194,7 @@ function message(side, record) {
   if (!fields?.length && !body) return null;
   const type = fields?.find(([name]) => /^content-type$/i.test(name))?.[1];
   return section(t(side), fields?.length ? pairsElement(fields) : null,
-    ...(typeof body === 'string' && body ? bodyElement(t('body'), body, type, record[`${side}_body_truncated`]).map(part => part && h('div', {}, part)) : []));
+    ...(typeof body === 'string' && body ? bodyElement(t('body'), body, type, record[`${side}_body_truncated`], record[`${side}_body_length`]).map(part => part && h('div', {}, part)) : []));
 }
 
 function unkept(record) {
@@ -210,7 +210,7 @@ function whole(record) {
       toggle.textContent = t(isShown ? 'show' : 'hide');
     },
   }, t('show'));
-  const names = [['id', record.id], ['requestId', record.request_id], ['trace', typeof record.trace === 'object' ? record.trace?.id : record.trace], ['session', record.session]];
+  const names = [['id', record.id], ['requestId', record.request_id], ['trace', typeof record.trace === 'object' ? record.trace?.id : record.trace], ['policy', record.policy], ['identity', record.identity], ['session', record.session]];
   return h('section', {}, h('h3', {}, t('record'), toggle),
     pairsElement(names.filter(([, value]) => typeof value === 'string' && value).map(([word, value]) => [t(word), value])), place);
 }

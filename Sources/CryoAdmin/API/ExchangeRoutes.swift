@@ -124,7 +124,10 @@ extension AdminAPI {
             let stream = ExchangeStream(
                 feed, run: run, lastEventID: request.lastEventID.map { String(decoding: $0, as: UTF8.self) },
                 includesEvents: events == "all", isWanted: isWanted, ended: { [readers] in readers.leave() })
-            return .stream(stream, contentType: ServerSentEvent.contentType)
+            var reply = AdminReply.stream(stream, contentType: ServerSentEvent.contentType)
+            // For a proxy in front that would rather wait for more.
+            reply.fields = [("X-Accel-Buffering", "no")]
+            return reply
         } catch {
             return .failure(.requestMalformed, error.text)
         }

@@ -24,6 +24,7 @@ enum MonitorEvent {
     case dataReceived(Int)
     /// didWriteData, to the client.
     case dataWritten(Int)
+    /// The first is number 1.
     case retrying(number: UInt32, delayMilliseconds: UInt64)
     case refreshing(isLeader: Bool)
     /// requestDidCancel. Exactly one of this and `finished` ends the events of an exchange.

@@ -27,7 +27,7 @@ extension Exchange {
         if route.upstream.breaker?.isOpen(at: due) ?? false { return perform(machine.handle(.retryDenied(.breakerOpen))) }
         guard takeRetryBudget(route.retry.settings) else { return perform(machine.handle(.retryDenied(.budgetSpent))) }
         cancelAttempt()
-        tell(.retrying(number: number, delayMilliseconds: delay))
+        tell(.retrying(number: number &+ 1, delayMilliseconds: delay))
         deadlines.backOff = due
         armDeadlines()
     }
