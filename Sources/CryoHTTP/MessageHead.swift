@@ -10,19 +10,20 @@ package enum BodyFraming: Sendable, Equatable {
     case untilClose
 }
 
-/// A parsed request head. The raw head is `fields.bytes`; method and target are ranges in it.
-package struct RequestHead: Sendable {
-    package var fields: FieldSection
+/// A parsed request head. The raw head is `fields.bytes`; method and target are ranges in it. One object that never changes, since
+/// it is handed from step to step.
+package final class RequestHead: Sendable {
+    package let fields: FieldSection
     /// Where method and request-target lie in `fields.bytes`.
-    package var method: Range<Int>
-    package var target: Range<Int>
+    package let method: Range<Int>
+    package let target: Range<Int>
     /// 0 or 1: the minor version of HTTP/1.x.
-    package var minorVersion: UInt8
-    package var framing: BodyFraming
+    package let minorVersion: UInt8
+    package let framing: BodyFraming
     /// Whether the client allows the connection to stay open after this exchange (RFC 9112 §9.3).
-    package var keepsAlive: Bool
+    package let keepsAlive: Bool
     /// `Expect: 100-continue` was sent (RFC 9110 §10.1.1).
-    package var expectsContinue: Bool
+    package let expectsContinue: Bool
 
     package init(
         fields: FieldSection, method: Range<Int>, target: Range<Int>, minorVersion: UInt8, framing: BodyFraming, keepsAlive: Bool,

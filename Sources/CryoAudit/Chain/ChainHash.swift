@@ -20,9 +20,13 @@ package struct ChainHash: Sendable, Equatable {
     }
 
     package func append(to text: inout [UInt8]) {
-        for index in 0..<32 {
-            text.append(Self.digit(bytes[index] >> 4))
-            text.append(Self.digit(bytes[index] & 15))
+        let digits: StaticString = "0123456789abcdef"
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { hexadecimal in
+            for index in 0..<32 {
+                hexadecimal[2 * index] = digits.utf8Start[Int(bytes[index] >> 4)]
+                hexadecimal[2 * index + 1] = digits.utf8Start[Int(bytes[index] & 15)]
+            }
+            text.append(contentsOf: hexadecimal)
         }
     }
 
@@ -39,8 +43,6 @@ package struct ChainHash: Sendable, Equatable {
         default: nil
         }
     }
-
-    private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x61 + value - 10 }
 }
 
 /// Where a chain stands: the last record's number, counted from 1, and its hash.

@@ -8,6 +8,8 @@ package final class AuditScratch {
     private var second: Int64 = -1
     /// `2026-11-30T07:00:00.123456Z`
     private var time: [UInt8] = []
+    private var revision: SessionRevision?
+    private var revisionText: [UInt8] = []
     private var outcomes = StepOutcomes()
     private var outcomesText: [UInt8] = []
     /// Memory that is kept; a longer record gives its own back.
@@ -40,6 +42,15 @@ package final class AuditScratch {
             rest /= 10
         }
         return time
+    }
+
+    /// The text of the revision: a login lasts for many exchanges.
+    func text(of revision: SessionRevision) -> [UInt8] {
+        if revision != self.revision {
+            self.revision = revision
+            revisionText = revision.text
+        }
+        return revisionText
     }
 
     /// The text of the outcomes: most exchanges end as the one before did.

@@ -22,14 +22,21 @@ extension Exchange {
         appendStream(&writer)
         appendContent(&writer, rules)
         writer.endObject()
-        var line = writer.bytes
-        plan.redactor.scrub(&line)
-        let outcome = line.withUnsafeBytes { bytes in
-            plan.feed?.exchanges.append(bytes, id: id)
-            return plan.auditSink?.append(bytes)
+        let outcome: AuditOutcome?
+        if writer.withBytes({ plan.redactor.finds(in: $0) }) {
+            var line = writer.bytes
+            plan.redactor.scrub(&line)
+            outcome = line.withUnsafeBytes { handOver($0) }
+        } else {
+            outcome = writer.withBytes { handOver($0) }
         }
         scratch.keep(writer)
         return outcome
+    }
+
+    private func handOver(_ line: UnsafeRawBufferPointer) -> AuditOutcome? {
+        plan.feed?.exchanges.append(line, id: id)
+        return plan.auditSink?.append(line)
     }
 
     /// The version of the record's shape. Members are added to it, never renamed.
@@ -157,7 +164,10 @@ extension Exchange {
         writer.integer(bytesSent)
         writer.member(#""duration_us":"#)
         writer.integer(microseconds(from: context.startNanoseconds, to: now))
-        if let revision { revision.text.withUnsafeBytes { writer.field("session", bytes: $0) } }
+        if let revision {
+            writer.member(#""session":"#)
+            writer.plain(environment.scratch.text(of: revision))
+        }
         if let echo, echo.hasFound { writer.field("secret_echoed", true) }
         if let rule = firedRule { writer.field("rule", rule) }
         guard let failure else {

@@ -57,6 +57,19 @@ package final class Redactor: Sendable {
         }
     }
 
+    /// Whether there is anything to scrub, told without a copy.
+    func finds(in bytes: UnsafeRawBufferPointer) -> Bool {
+        for needle in fixedNeedles where Self.holds(bytes, needle) { return true }
+        for store in credentials {
+            for needle in store.needles() where Self.holds(bytes, needle) { return true }
+        }
+        return false
+    }
+
+    private static func holds(_ bytes: UnsafeRawBufferPointer, _ needle: [UInt8]) -> Bool {
+        !needle.isEmpty && needle.count <= bytes.count && needle.withUnsafeBytes { find($0, in: bytes, from: 0) } != nil
+    }
+
     /// As `scrub`, for bytes that may have been cut off: the beginning of a secret at their end is replaced too.
     package func scrubCut(_ bytes: inout [UInt8]) {
         scrub(&bytes)

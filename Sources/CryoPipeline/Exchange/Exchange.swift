@@ -6,7 +6,7 @@ package import CryoHTTP
 package import CryoJSON
 
 /// What a worker lends to all its exchanges.
-package struct ExchangeEnvironment {
+package final class ExchangeEnvironment {
     package let forwarder: any Forwarder
     package let scanner: JSONScanner
     package let openSpill: () -> SpillFile?
