@@ -77,7 +77,8 @@ let package = Package(
         .executableTarget(
             name: "CryoNetCLI",
             dependencies: [
-                "CryoGateway", "CryoAdmin", "CryoAudit", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoUpstream", "CryoRecord", "CryoHTTP",
+                "CryoGateway", "CryoAdmin", "CryoAudit", "CryoTokens", "CryoConfig", "CryoPipeline", "CryoUpstream", "CryoRecord",
+                "CryoHTTP",
                 "CryoJSON", "CryoIO",
                 "CryoSync",
                 "CCoding",

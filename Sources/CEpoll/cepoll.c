@@ -7,6 +7,8 @@ int cryo_peer_uid(int fd, uint32_t *uid) {
     struct ucred credentials;
     socklen_t length = sizeof credentials;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &credentials, &length) < 0) return -1;
+    /* A socket that is not a UNIX one has nobody at its other end, and says so by no user. */
+    if (credentials.uid == (uid_t)-1) return -1;
     *uid = credentials.uid;
     return 0;
 }

@@ -7,7 +7,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import rig
 import times
 
-AUDITS = {"off": None, "no chain": {"chain": "off"}, "chain": {}, "signed": {"signing_key": "audit.key"}, "bodies of all": {"bodies": "all"}}
+AUDITS = {"off": None, "no chain": {"chain": "off"}, "chain": {}, "chain, no gzip": {"rotate": "{ gzip: false }"}, "signed": {"signing_key": "audit.key"}, "bodies of all": {"bodies": "all"}}
 
 
 def start(bench, name, audit):

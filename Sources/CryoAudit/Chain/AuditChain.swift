@@ -17,7 +17,7 @@ struct AuditChain {
     mutating func seal(_ line: UnsafeRawBufferPointer, into output: inout [UInt8]) {
         let start = output.count
         let sequence = head.sequence &+ 1
-        output.append(contentsOf: line.dropLast())
+        output.append(contentsOf: UnsafeRawBufferPointer(rebasing: line.dropLast()))
         output.append(contentsOf: ChainMark.sequence)
         output.append(contentsOf: String(sequence).utf8)
         let hash = output.withUnsafeBytes { hasher.hash(after: head.hash, UnsafeRawBufferPointer(rebasing: $0[start...])) }

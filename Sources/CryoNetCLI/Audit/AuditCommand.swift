@@ -22,7 +22,8 @@ extension CommandLineInterface {
             Option(name: "-n", value: "N", help: "the same; list: only the first N"),
             Option(name: "--har", value: "FILE", help: "export: the HTTP archive (HAR 1.2) to write, - for standard output"),
             Option(name: "--value-stdin", value: nil, help: "grep: the leaked value is the first line of standard input"),
-            Option(name: "--json", value: nil, help: "print the records as they are in the file, one JSON line each; verify: one JSON object"),
+            Option(
+                name: "--json", value: nil, help: "print the records as they are in the file, one JSON line each; verify: one JSON object"),
             StandardOutput.colourOption,
         ],
         examples: [

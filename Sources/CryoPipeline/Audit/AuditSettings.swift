@@ -13,9 +13,26 @@ package struct AuditSettings: Sendable, Equatable {
     package var redaction = RedactionSettings()
     package var sink = AuditSinkSettings()
 
-    var keepsBodies: Bool { level == .bodies && bodies != .off }
-
     package init(file: String) { self.file = file }
+}
+
+/// What an exchange asks of the settings, without a reference in it: the settings themselves cost a dozen of counts each time they are read.
+struct AuditRules: Sendable {
+    let level: AuditSettings.Level
+    let bodies: AuditSettings.Bodies
+    let bodyBytesMax: Int
+    let onFull: AuditSinkSettings.Full
+    let patienceMilliseconds: UInt32
+
+    init(_ settings: AuditSettings) {
+        level = settings.level
+        bodies = settings.bodies
+        bodyBytesMax = settings.bodyBytesMax
+        onFull = settings.sink.onFull
+        patienceMilliseconds = settings.sink.blockMilliseconds
+    }
+
+    var keepsBodies: Bool { level == .bodies && bodies != .off }
 }
 
 /// Names whose values are replaced, compared without case; live secrets are always replaced as well.

@@ -7,7 +7,7 @@ import CryoJSON
 extension Exchange {
     /// nil: no audit is written. The record is made for the admin side as well.
     func writeAudit() -> AuditOutcome? {
-        guard let settings = plan.audit else { return nil }
+        guard let rules = plan.auditRules else { return nil }
         let scratch = environment.scratch
         var writer = scratch.takeWriter()
         writer.reserveCapacity(1024)
@@ -20,7 +20,7 @@ extension Exchange {
         appendAttempts(&writer)
         appendResult(&writer)
         appendStream(&writer)
-        appendContent(&writer, settings)
+        appendContent(&writer, rules)
         writer.endObject()
         var line = writer.bytes
         plan.redactor.scrub(&line)

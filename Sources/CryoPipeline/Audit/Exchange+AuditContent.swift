@@ -5,10 +5,7 @@ import CryoHTTP
 import CryoJSON
 
 extension Exchange {
-    /// Whether the beginnings of bodies are worth keeping: they are, from the start, where any exchange that fails shows them.
-    var auditsBodies: Bool { plan.audit?.keepsBodies ?? false }
-
-    func appendContent(_ writer: inout JSONWriter, _ settings: AuditSettings) {
+    func appendContent(_ writer: inout JSONWriter, _ settings: AuditRules) {
         switch settings.level {
         case .off, .basic: return
         case .headers: break
@@ -58,7 +55,7 @@ extension Exchange {
     }
 
     private func append(
-        _ keys: BodyKeys, _ body: [UInt8], _ whole: Whole?, _ settings: AuditSettings, _ writer: inout JSONWriter
+        _ keys: BodyKeys, _ body: [UInt8], _ whole: Whole?, _ settings: AuditRules, _ writer: inout JSONWriter
     ) {
         if body.isEmpty { return }
         let redacted = body.withUnsafeBytes { plan.redactor.redactBody($0) }

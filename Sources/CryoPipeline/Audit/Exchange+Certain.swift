@@ -11,7 +11,7 @@ extension Exchange {
     static func watching(_ context: ConnectionContext, _ plan: PipelinePlan) -> (ConnectionContext, WithheldReply?, EchoWatch?) {
         var context = context
         var withheld: WithheldReply?
-        if plan.auditSink != nil, plan.audit?.sink.onFull == .refuse {
+        if plan.auditSink != nil, plan.auditRules?.onFull == .refuse {
             let reply = WithheldReply(context.sink)
             withheld = reply
             context.sink = reply
@@ -24,9 +24,9 @@ extension Exchange {
 
     /// False while the exchange waits for the audit, or was refused because of it. Asked before anything goes to the upstream.
     func isAdmittedByAudit() -> Bool {
-        guard let audit = plan.audit, let sink = plan.auditSink, audit.sink.onFull != .drop, !sink.isWritable else { return true }
-        guard audit.sink.onFull == .block else { return isTunnelAdmittedByAudit() }
-        auditPatience = context.scheduler.nanoseconds &+ UInt64(audit.sink.blockMilliseconds) &* 1_000_000
+        guard let audit = plan.auditRules, let sink = plan.auditSink, audit.onFull != .drop, !sink.isWritable else { return true }
+        guard audit.onFull == .block else { return isTunnelAdmittedByAudit() }
+        auditPatience = context.scheduler.nanoseconds &+ UInt64(audit.patienceMilliseconds) &* 1_000_000
         deadlines.audit = context.scheduler.nanoseconds &+ Self.auditPollNanoseconds
         armDeadlines()
         return false
@@ -34,7 +34,7 @@ extension Exchange {
 
     /// A tunnel does not wait: it is refused where another exchange would.
     func isTunnelAdmittedByAudit() -> Bool {
-        guard let audit = plan.audit, let sink = plan.auditSink, audit.sink.onFull != .drop, !sink.isWritable else { return true }
+        guard let audit = plan.auditRules, let sink = plan.auditSink, audit.onFull != .drop, !sink.isWritable else { return true }
         refuse(.auditUnavailable, status: 503, detail: "no audit record can be written")
         return false
     }
@@ -57,7 +57,7 @@ extension Exchange {
         let submit = context.scheduler.submit
         let box = ExchangeBox(self, withheld)
         sink.confirm { isWritten in submit { box.settle(isWritten) } }
-        guard !isSettled, let patience = plan.audit?.sink.blockMilliseconds else { return }
+        guard !isSettled, let patience = plan.auditRules?.patienceMilliseconds else { return }
         deadlines = ExchangeDeadlines()
         deadlines.audit = now &+ UInt64(patience) &* 1_000_000
         context.scheduler.wake(at: deadlines.audit)

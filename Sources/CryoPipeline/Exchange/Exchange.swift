@@ -227,7 +227,7 @@ package final class Exchange: RequestConsumer {
         guard !isOver, let body else { return .more }
         if isTunnel {
             touchIdle()
-        } else if let audit = plan.audit, audit.keepsBodies {
+        } else if let audit = plan.auditRules, audit.keepsBodies {
             auditedRequestBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
         }
         digest(bytes)

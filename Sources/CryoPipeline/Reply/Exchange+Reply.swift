@@ -31,7 +31,7 @@ extension Exchange {
             tell(.dataWritten(held.bytes.count))
             let bytes = held.bytes
             _ = bytes.withUnsafeBytes { bytes in
-                if let audit = plan.audit, audit.keepsBodies {
+                if let audit = plan.auditRules, audit.keepsBodies {
                     auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
                 }
                 if let stream { return relay(bytes, through: stream) }

@@ -109,6 +109,7 @@ package final class PipelinePlan: Sendable {
     /// What the admin side is shown; nil without one.
     let feed: ExchangeFeed?
     let tracing: TracingSettings
+    let auditRules: AuditRules?
     /// nil: nobody looks for secrets in answers.
     let echoes: EchoReports?
     let hosts: [[UInt8]]
@@ -146,6 +147,7 @@ package final class PipelinePlan: Sendable {
         self.hosts = hosts.map { Array($0.lowercased().utf8) }
         self.audit = audit
         self.auditSink = auditSink
+        auditRules = audit.map { AuditRules($0) }
         self.echoes = echoes
         self.clientKey = clientKey
         self.trustedProxies = trustedProxies
