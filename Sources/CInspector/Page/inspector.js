@@ -2,7 +2,7 @@
 
 const FIRST_PAGE = 200;
 const NEXT_PAGES = 1000;
-const FILTERS = [['all', ''], ['failures', 'status>=400'], ['business', 'kind=business'], ['slow', 'duration>1s'], ['refreshed', 'refresh=led'], ['retried', 'attempts>1']];
+const FILTERS = [['all', ''], ['failures', 'status>=400'], ['business', 'kind=business'], ['slow', 'duration>1s'], ['refreshed', 'refresh=led,joined'], ['retried', 'attempts>1']];
 
 const inspector = {
   list: null,
