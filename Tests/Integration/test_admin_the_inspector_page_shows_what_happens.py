@@ -363,6 +363,18 @@ def test_the_archive_is_downloaded(page, admin):
     assert archive["log"]["version"] == "1.2" and len(archive["log"]["entries"]) == 10
 
 
+def test_a_stream_is_shown_from_its_first_event_to_its_last(page, admin, upstream):
+    upstream.on("POST", "/echo", Answer(200, body=b"data: 1\n\nid: x\ndata: 2\n\n", headers=[("Content-Type", "text/event-stream")]))
+    with Client(admin.gateway.port) as client:
+        assert client.request("POST", "/echo").status == 200
+    view = page()
+    view.click("#space .row .target", "/echo")
+    view.wait("!!document.querySelector('.track.alone i')")
+    told = view.run("Object.fromEntries([...document.querySelectorAll('.track.alone + .pairs dt')].map(one => [one.textContent, one.nextSibling.textContent]))")
+    assert told["events"] == "2" and told["last event id"] == "x" and "first event" in told
+    picture(view, "stream")
+
+
 @pytest.mark.skipif(not PICTURES, reason="CRYONET_PICTURES names no folder")
 def test_the_pictures_of_the_documentation(browser, gateway, upstream, endpoint):
     """Not a test of anything: traffic as an app makes it, for pictures with something on them."""

@@ -180,11 +180,11 @@ function streamed(record) {
   const track = h('div.track.alone', { hidden: !(stream.events > 0) });
   if (stream.events > 0) {
     const bar = h('i.p-receive', { title: `${duration(stream.first_event_us)} – ${duration(stream.last_event_us)}` });
-    bar.style.left = `${stream.first_event_us / total * 100}%`;
+    bar.style.left = `${Math.min(99.4, stream.first_event_us / total * 100)}%`;
     bar.style.width = `${(stream.last_event_us - stream.first_event_us) / total * 100}%`;
     track.append(bar);
   }
-  const pairs = Object.entries(stream).map(([name, value]) => [name.replaceAll('_', ' '), name.endsWith('_us') && typeof value === 'number' ? duration(value) : String(typeof value === 'object' ? JSON.stringify(value) : value)]);
+  const pairs = Object.entries(stream).map(([name, value]) => [name.replace(/_us$/, '').replaceAll('_', ' '), name.endsWith('_us') && typeof value === 'number' ? duration(value) : String(typeof value === 'object' ? JSON.stringify(value) : value)]);
   return section(t('stream'), track, pairsElement(pairs));
 }
 
