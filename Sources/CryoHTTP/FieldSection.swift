@@ -112,7 +112,12 @@ package struct FieldSection: Sendable {
 
     @usableFromInline
     package mutating func removeLines(_ name: StaticString) {
-        for index in lines.indices where has(name, at: index) { lines[index].nameCount = 0 }
+        // Looked for before anything is changed: a section whose lines are shared is copied only when there is something to remove.
+        var found = search(name, from: 0)
+        while let index = found {
+            lines[index].nameCount = 0
+            found = search(name, from: index + 1)
+        }
     }
 
     package mutating func remove(at index: Int) { lines[index].nameCount = 0 }

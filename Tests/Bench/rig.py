@@ -107,10 +107,10 @@ class Rig:
             file.write(text)
         return path
 
-    def nginx_head(self, name):
+    def nginx_head(self, name, workers=1):
         user = "user root;" if os.geteuid() == 0 else ""
         paths = " ".join(f"{kind}_temp_path {self.folder}/{name}-{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
-        return (f"{user} worker_processes 1; daemon off; pid {self.folder}/{name}.pid; error_log {self.folder}/{name}.err warn;\n"
+        return (f"{user} worker_processes {workers}; daemon off; pid {self.folder}/{name}.pid; error_log {self.folder}/{name}.err warn;\n"
                 "worker_rlimit_nofile 20000; events { worker_connections 8192; }\n", paths)
 
     def _write_upstream(self):
@@ -138,9 +138,9 @@ class Rig:
 
     # ---- what is measured ---------------------------------------------------------------------------
 
-    def cryonet(self, policies=True, tls=False, environment=None, workers=1, cpu=True):
+    def cryonet(self, policies=True, tls=False, environment=None, workers=1, cpu=True, upstream_port=None):
         port = free_port()
-        upstream = f"https://127.0.0.1:{self.tls_port}" if tls else f"http://127.0.0.1:{self.port}"
+        upstream = f"https://127.0.0.1:{self.tls_port}" if tls else f"http://127.0.0.1:{upstream_port or self.port}"
         lines = [f"listen: {{ address: 127.0.0.1:{port}, hosts: [localhost, 127.0.0.1] }}", f"workers: {workers}",
                  f"upstreams: {{ api: {{ url: {upstream}" + (f", tls: {{ ca: {self.folder}/cert.pem }}" if tls else "") + " } }"]
         if policies:
@@ -157,10 +157,10 @@ class Rig:
         return self.start([self.binary, "run", "--config", path], port, self.proxy_cpu if cpu else None,
                           {"BENCH_TOKEN": TOKEN, "BENCH_SECRET": "bench-secret-value", **(environment or {})})
 
-    def nginx_proxy(self, log=False, lua=False, tls=False):
+    def nginx_proxy(self, log=False, lua=False, tls=False, workers=1, cpu=True, upstream_port=None, unbuffered=False):
         port = free_port()
         name = f"proxy.{port}"
-        head, paths = self.nginx_head(name)
+        head, paths = self.nginx_head(name, workers)
         modules = ""
         if lua:
             modules = "load_module /usr/lib/nginx/modules/ndk_http_module.so; load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;\n"
@@ -168,9 +168,9 @@ class Rig:
                 "\"$request_method\",\"target\":\"$request_uri\",\"status\":$status,\"upstream_status\":\"$upstream_status\",\"upstream_s\":"
                 f"\"$upstream_response_time\",\"s\":\"$request_time\",\"bytes\":$bytes_sent}}'; access_log {self.folder}/{name}.log j "
                 "buffer=64k flush=1s;") if log or lua else "access_log off;"
-        scheme, upstream = ("https", self.tls_port) if tls else ("http", self.port)
+        scheme, upstream = ("https", self.tls_port) if tls else ("http", upstream_port or self.port)
         verify = f"proxy_ssl_trusted_certificate {self.folder}/cert.pem; proxy_ssl_verify on; proxy_ssl_name localhost; proxy_ssl_protocols TLSv1.3; " if tls else ""
-        common = f'proxy_http_version 1.1; proxy_set_header Connection ""; proxy_request_buffering off; {verify}'
+        common = f'proxy_http_version 1.1; proxy_set_header Connection ""; proxy_request_buffering off; {"proxy_buffering off; " if unbuffered else ""}{verify}'
         token = f'proxy_set_header Authorization "Bearer {TOKEN}";' if log or lua else ""
         judge = ""
         if lua:
@@ -183,7 +183,13 @@ class Rig:
         self.write(f"{name}.conf", modules + head + f"""http {{ {line} {paths} keepalive_timeout 600s; keepalive_requests 100000000;
             tcp_nodelay on; client_max_body_size 0; upstream u {{ server 127.0.0.1:{upstream}; keepalive 256; keepalive_requests 100000000; }}
             server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ proxy_pass {scheme}://u; {common} {token} {judge} }} }} }}""")
-        return self.start([self.nginx, "-p", self.folder, "-c", f"{self.folder}/{name}.conf"], port, self.proxy_cpu)
+        return self.start([self.nginx, "-p", self.folder, "-c", f"{self.folder}/{name}.conf"], port, self.proxy_cpu if cpu else None)
+
+    def event_source(self):
+        """The port of an upstream that sends stamped events."""
+        port = free_port()
+        self.start([sys.executable, f"{HERE}/events.py", "source", str(port)], port, self.load_cpu)
+        return port
 
     def haproxy(self):
         port = free_port()
