@@ -13,7 +13,7 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     // What a debug build, and with it every test, checks at run time, a release build trusts: two accesses of one variable at a time.
-    // The checks were an eighth of the instructions of a request.
+    // The checks were an eighth of the instructions of a request (decision 0009).
     .unsafeFlags(["-enforce-exclusivity=unchecked", "-cross-module-optimization"], .when(configuration: .release)),
 ]
 
