@@ -40,8 +40,8 @@ extension Catalogue {
 
     static let secrets = Section([
         CatalogueKey(
-            "echo", .choice(["off", "report"]), standard: "off",
-            "report: an answer that carries a token, key or password of the gateway is counted, audited and told")
+            "echo", .choice(EchoMode.allCases.map(\.rawValue)), standard: EchoMode.off.rawValue,
+            "report: an answer that carries a token, key or password of the gateway is counted, audited and told; block: and stopped")
     ])
 
     private static let rotation = Section([

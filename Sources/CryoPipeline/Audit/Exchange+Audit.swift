@@ -186,6 +186,7 @@ extension Exchange {
         case .businessRejected: return codeRule == nil ? "policy.success" : "policy.failure.codes"
         case .responseNotJSON: return "policy.non_json"
         case .responseTooLarge: return "policy.oversize"
+        case .secretEchoed: return "secrets.echo"
         case .refreshRejected, .refreshFailed, .refreshWindowExceeded, .bodyNotReplayable:
             return business == nil ? "token.refresh.on_status" : "token.refresh.on_business_codes"
         default: return nil

@@ -156,6 +156,10 @@ extension Exchange {
             bytesSent += UInt64(bytes.count)
             flow = context.sink.sendBody(bytes)
         }
+        if isAnswerBlocked {
+            endBlockedAnswer()
+            return .more
+        }
         tell(.dataWritten(bytes.count))
         if flow == .pause {
             deadlines.idle = .max
