@@ -34,6 +34,13 @@ def test_marks_tell_equal_values_and_nothing_else(gateway, upstream, tmp_path):
     assert second["request_body"] == f"pin={mark}&x=1"
     assert ["Authorization", f"Bearer {mark}"] in second["request_headers"]
     assert os.stat(key).st_mode & 0o777 == 0o600
+    for words in (["--config", gw.config_file], ["--file", gw.audit_file, "--hmac-key", key]):
+        found = run_command("audit", "grep", "--value-stdin", *words, stdin="value-to-hide\n")
+        assert found.returncode == 0 and [line.split()[-1] for line in found.stdout.splitlines()] == ["hmac", "hmac"], found
+    blind = run_command("audit", "grep", "--value-stdin", "--file", gw.audit_file, stdin="value-to-hide\n")
+    assert blind.returncode == 1 and "not found" in blind.stderr
+    lost = run_command("audit", "grep", "--value-stdin", "--file", gw.audit_file, "--hmac-key", "/nowhere/key", stdin="value-to-hide\n")
+    assert lost.returncode == 1 and "the key of the marks, /nowhere/key" in lost.stderr and "value-to-hide" not in lost.stderr
 
 
 def test_an_answer_that_carries_a_token_is_reported(gateway, upstream):
