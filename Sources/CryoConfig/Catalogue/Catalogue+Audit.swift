@@ -90,5 +90,7 @@ extension Catalogue {
         CatalogueKey(
             "also", .choice(AuditSinkSettings.Copy.allCases.map(\.rawValue)), standard: sink.copy.rawValue,
             "none, stdout or syslog: where records go besides the file"),
+        CatalogueKey(
+            "syslog_socket", .text(.file), standard: sink.syslogPath, "with also: syslog, the datagram socket of the system's log"),
     ]
 }
