@@ -121,6 +121,7 @@ extension Exchange {
             writer.string(record.outcome)
             writer.member(#""token_version":"#)
             writer.integer(Int64(record.tokenVersion))
+            if record.isTokenUnwritten { writer.field("token_unwritten", true) }
             if record.isSigned { writer.field("signed", true) }
             if let refusedBy = record.refusedBy { writer.field("token_refused_by", refusedBy) }
             append(record, &writer)

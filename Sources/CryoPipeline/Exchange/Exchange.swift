@@ -435,6 +435,7 @@ struct AttemptRecord {
     var status: UInt16 = 0
     var outcome: StaticString = "responded"
     var tokenVersion: UInt64 = 0
+    var isTokenUnwritten = false
     var isSigned = false
     /// What told that the token is refused, where that made a difference: `status` or `business_code`.
     var refusedBy: StaticString?
