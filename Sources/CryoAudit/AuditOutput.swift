@@ -47,7 +47,7 @@ struct AuditOutput: ~Copyable {
         names = AuditNames(path)
         rotation = AuditRotation(settings: settings.rotation)
         sweeper = AuditSweeper(names, settings.rotation, unixMicroseconds: system.unixMicroseconds, warn: warn)
-        copy = AuditCopy(settings.copy, warn: warn)
+        copy = AuditCopy(settings.copy, syslogPath: settings.syslogPath, warn: warn)
         let (key, hasher) = try Self.chainParts(settings.chain)
         let opened = try Self.open(path, system, isChained: settings.chain.isOn)
         // Not before it is locked: the process before may be writing its last record.

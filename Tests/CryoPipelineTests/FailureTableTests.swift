@@ -67,7 +67,8 @@ struct FailureTableTests {
         (.businessRejected, .business, 422, .normalize, nil), (.responseNotJSON, .decoding, 502, .normalize, nil),
         (.responseTruncated, .network, 502, .normalize, "http_response_incomplete"),
         (.responseTooLarge, .decoding, 502, .normalize, "http_response_body_size"),
-        (.policyMissing, .interceptorMissing, 500, .normalize, nil), (.clientGone, .cancelled, 499, .reply, nil),
+        (.policyMissing, .interceptorMissing, 500, .normalize, nil), (.secretEchoed, .http, 502, .reply, nil),
+        (.clientGone, .cancelled, 499, .reply, nil),
         (.overCapacity, .http, 503, .accept, "proxy_internal_response"), (.draining, .http, 503, .accept, "proxy_internal_response"),
         (.auditUnavailable, .http, 503, .audit, "proxy_internal_response"), (.internalError, .unknown, 500, .reply, "proxy_internal_error"),
     ]

@@ -356,7 +356,7 @@ final class Bench {
         upstream: (inout UpstreamSettings) -> Void = { _ in }, route: (inout RouteSettings) -> Void = { _ in },
         audit auditing: (inout AuditSettings) -> Void = { _ in }, others: [CredentialStore] = [], policies: [PolicyPlan] = [],
         hooks: (any HookSink)? = nil, statistics: ExchangeStatistics? = nil, signer: RequestSigner? = nil,
-        echoes: EchoReports? = nil
+        echoes: EchoReports? = nil, blocksEchoes: Bool = false
     ) {
         scheduler = FakeScheduler(clock: clock)
         refresher = ScriptedRefresher(canRefresh: canRefresh)
@@ -374,7 +374,7 @@ final class Bench {
             routes: [routePlan], upstreams: [upstreamPlan], credentials: (credentials.map { [$0] } ?? []) + others, hosts: ["localhost"],
             audit: auditSettings, auditSink: audit, limits: LimitSettings(), clientKey: clientKey,
             trustedProxies: trustedProxies.compactMap { AddressBlock($0) }, connect: connect, policies: policies, hooks: hooks,
-            feed: feed, echoes: echoes)
+            feed: feed, echoes: echoes, blocksEchoes: blocksEchoes)
     }
 
     /// An exchange and the forwarder that remembers it hold each other; so does work nobody has run.

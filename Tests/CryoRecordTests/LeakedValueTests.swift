@@ -39,9 +39,12 @@ import Testing
 
     @Test("The mark of a value counts as the value")
     func marks() throws {
-        let value = try #require(LeakedValue(Array("token-one".utf8), mark: Array("hmac:00112233445566778899aabbccddeeff".utf8)))
-        let line = Array("\"hmac:00112233445566778899aabbccddeeff\"".utf8)
-        #expect(value.forms.first { form in line.withUnsafeBytes { form.needle.first(in: $0) } != nil }?.name == "hmac")
+        func mark(_ value: [UInt8]) -> [UInt8] { Array("hmac:".utf8) + value.flatMap { [$0 >> 4 | 0x40, $0 & 15 | 0x40] } }
+        let value = try #require(LeakedValue(Array("token/\"one".utf8), mark: mark))
+        for spelled in ["token/\"one", "token/\\\"one", "token%2F%22one", "token%2f%22one", "dG9rZW4vIm9u"] {
+            let line = Array("\"".utf8) + mark(Array(spelled.utf8)) + Array("\"".utf8)
+            #expect(value.forms.first { form in line.withUnsafeBytes { form.needle.first(in: $0) } != nil }?.name == "hmac", "\(spelled)")
+        }
     }
 
     @Test("Another value is not found, and a short one is not looked for")

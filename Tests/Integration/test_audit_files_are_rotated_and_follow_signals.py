@@ -1,10 +1,12 @@
-"""Rotation by count under load with compression and retention, USR1 for logrotate, a second sink on the standard output."""
+"""Rotation by count under load with compression and retention, USR1 for logrotate, a second sink on the standard output
+or in the system's log."""
 
 import glob
 import gzip
 import json
 import os
 import signal
+import socket
 import stat
 
 from client import Client, get
@@ -95,6 +97,34 @@ def test_a_second_sink_gets_the_same_lines(gateway, upstream):
     gw.term()
     assert gw.wait_exit() == 0
     assert gw.stdout() == gw.audit_text()
+
+
+def test_the_system_s_log_gets_each_record_as_a_datagram(gateway, upstream, tmp_path):
+    upstream.on("GET", "/x", "ok")
+    path = str(tmp_path / "log")
+    def listen():
+        log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        log.settimeout(20)
+        log.bind(path)
+        return log
+    gw = gateway(configuration(upstream, audit={"also": "syslog", "syslog_socket": path, "chain": "off"}))
+    gw.expected_errors = [r"second sink: \d+ records were not taken"]
+    get(gw, "/x")
+    wait_until(lambda: "records were not taken" in gw.stderr(), 20, "a line about the log that is not there")
+    with listen() as log:
+        get(gw, "/x?b")
+        first = log.recv(65_536)
+    # The daemon is started anew: the next record finds its new socket.
+    os.unlink(path)
+    with listen() as log:
+        get(gw, "/x?c")
+        second = log.recv(65_536)
+    gw.term()
+    assert gw.wait_exit() == 0
+    head = b"<134>cryonet[%d]: " % gw.pid
+    lines = [line for line in gw.audit_text().splitlines() if '"id"' in line]
+    assert len(lines) == 3, "a log that takes nothing takes nothing from the file"
+    assert [first, second] == [head + line.encode() for line in lines[1:]]
 
 
 def test_a_second_gateway_does_not_write_into_the_same_file(gateway, upstream):

@@ -1,12 +1,15 @@
-"""Hidden by path, form field and cookie; the same value gets the same mark; an answer that carries a token is reported; a long body keeps
-its length and digest; a client's proven identity is told."""
+"""Hidden by path, form field and cookie; the same value gets the same mark; an answer that carries a token is reported or stopped;
+a long body keeps its length and digest; a client's proven identity is told."""
 
 import hashlib
 import os
+import threading
 
-from client import get
-from gateway import configuration, run_command
-from upstream import Answer
+import pytest
+
+from client import Body, Client, Ended, get
+from gateway import ENVELOPE, configuration, run_command
+from upstream import STALL, Answer, chunk, script
 
 TOKEN = "live-token-0123456789"
 
@@ -31,6 +34,13 @@ def test_marks_tell_equal_values_and_nothing_else(gateway, upstream, tmp_path):
     assert second["request_body"] == f"pin={mark}&x=1"
     assert ["Authorization", f"Bearer {mark}"] in second["request_headers"]
     assert os.stat(key).st_mode & 0o777 == 0o600
+    for words in (["--config", gw.config_file], ["--file", gw.audit_file, "--hmac-key", key]):
+        found = run_command("audit", "grep", "--value-stdin", *words, stdin="value-to-hide\n")
+        assert found.returncode == 0 and [line.split()[-1] for line in found.stdout.splitlines()] == ["hmac", "hmac"], found
+    blind = run_command("audit", "grep", "--value-stdin", "--file", gw.audit_file, stdin="value-to-hide\n")
+    assert blind.returncode == 1 and "not found" in blind.stderr
+    lost = run_command("audit", "grep", "--value-stdin", "--file", gw.audit_file, "--hmac-key", "/nowhere/key", stdin="value-to-hide\n")
+    assert lost.returncode == 1 and "the key of the marks, /nowhere/key" in lost.stderr and "value-to-hide" not in lost.stderr
 
 
 def test_an_answer_that_carries_a_token_is_reported(gateway, upstream):
@@ -43,6 +53,39 @@ def test_an_answer_that_carries_a_token_is_reported(gateway, upstream):
     echoed, quiet = gw.wait_audit(2)
     assert echoed["secret_echoed"] is True and "secret_echoed" not in quiet
     assert "route api carried one of the gateway's secrets" in gw.stderr()
+
+
+@pytest.mark.parametrize("policy", [None, "envelope"])
+def test_an_answer_that_carries_a_token_is_stopped(gateway, upstream, policy):
+    stream = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    half = len(TOKEN) // 2
+    gate = threading.Event()
+    upstream.on("GET", "/echo", Answer(200, json_body={"code": 0, "data": TOKEN})).on("GET", "/quiet", Answer(200, json_body={"code": 0}))
+    upstream.on("GET", "/header", Answer(200, json_body={"code": 0, "data": 1}, headers=[("X-Token", TOKEN)]))
+    upstream.on("GET", "/denied", Answer(403, json_body={"code": 1, "msg": TOKEN}, headers=[("Set-Cookie", f"t={TOKEN}")]))
+    upstream.on("GET", "/stream", script(stream, chunk(b"data: one\n\n"), chunk(f"data: {TOKEN[:half]}".encode()), gate,
+                                         chunk(f"{TOKEN[half:]}\n\n".encode()), STALL))
+    route = {"token": "app", **({"policy": policy} if policy else {})}
+    gw = gateway(configuration(upstream, route=route, policies={"envelope": ENVELOPE} if policy else {},
+                               tokens={"app": {"static": {"token": "env:T"}}}, secrets={"echo": "block"}), env={"T": TOKEN}, secrets=[TOKEN])
+    gw.expected_errors = [r"was stopped: it carried one of the gateway's secrets"]
+    for target in ("/echo", "/header", "/denied"):
+        response = get(gw, target)
+        assert response.status == 502 and response.json()["reason"] == "secret_echoed", (target, response.body)
+        assert response.complete and TOKEN.encode() not in response.body and TOKEN not in str(response.headers)
+    assert get(gw, "/quiet").status == 200
+    with Client(gw.port) as client:
+        client.send_request("GET", "/stream")
+        body = Body(client, client.read_final_head())
+        assert body.at_least(17) == b"data: one\n\ndata: "
+        gate.set()
+        with pytest.raises(Ended):
+            body.rest()
+        assert bytes(body.content) == b"data: one\n\ndata: "
+    records = gw.wait_audit(5)
+    assert [record.get("secret_echoed", False) for record in records] == [True, True, True, False, True]
+    assert [(record["failure"] or {}).get("reason") for record in records] == ["secret_echoed"] * 3 + [None, "secret_echoed"]
+    assert [record["steps"]["reply"] for record in records] == ["sent"] * 4 + ["truncated"]
 
 
 def test_a_long_body_keeps_its_length_and_digest(gateway, upstream):

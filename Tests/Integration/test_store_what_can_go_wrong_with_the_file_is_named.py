@@ -79,9 +79,13 @@ def test_a_directory_in_its_place_later_is_left_alone_and_said(start, endpoint, 
     store.mkdir()
     rotate(gw, endpoint)
     assert gw.stderr().count(NOT_WRITTEN) == 1 and "not a regular file" in gw.stderr()
+    refused, renewed = gw.wait_audit(1)[0]["attempts"]
+    assert "token_unwritten" not in refused and renewed["token_unwritten"] is True, "the record says it at once (B-04)"
     store.rmdir()
     wait_until(lambda: holds(store, endpoint), 15, "the pair on disk")
     wait_until(lambda: gw.stderr().count(WRITTEN_AGAIN) == 1, 5, "a line about the store")
+    rotate(gw, endpoint)
+    assert all("token_unwritten" not in attempt for attempt in gw.wait_audit(2)[1]["attempts"][1:])
 
 
 def refused_start(folder, config, **options):

@@ -92,6 +92,7 @@ const REASONS = {
   response_not_json: { en: ['The policy needs JSON, and the answer is none.', 'The route may need another policy, or non_json: pass.'], zh: ['策略要求 JSON，而回复不是。', '该路由可能需要其他策略，或 non_json: pass。'] },
   response_truncated: { en: ['The answer broke off before its end.', 'The upstream or the network gave up half way.'], zh: ['回复在结束前中断。', '上游或网络中途断开。'] },
   response_too_large: { en: ['The answer is larger than the policy looks at.', 'Raise the policy’s max_body_bytes, or set oversize: pass.'], zh: ['回复超过了策略可检查的大小。', '调高 max_body_bytes，或设 oversize: pass。'] },
+  secret_echoed: { en: ['The answer carried one of the gateway’s secrets and was stopped.', 'Ask why the upstream sends it back. See secrets.echo.'], zh: ['回复中含有网关保管的凭证，已被拦截。', '请查明上游为何回传凭证，见 secrets.echo。'] },
   policy_missing: { en: ['The policy of this route could not be applied.', 'Check the configuration.'], zh: ['无法应用此路由的策略。', '请检查配置。'] },
   client_gone: { en: ['The client left before the answer was complete.', 'Nothing is wrong with the upstream.'], zh: ['客户端在回复完成前离开。', '上游没有问题。'] },
   over_capacity: { en: ['The gateway had no room for another request.', 'See the limits; the client may try again.'], zh: ['网关已无余量。', '见各项限制；客户端可重试。'] },

@@ -9,7 +9,6 @@ import Glibc
 final class AuditCopy: Sendable {
     /// Bytes that may wait for the other sink; lines beyond are dropped there, and said once a minute.
     static let copyBytesMax = 1 << 20
-    static let syslogPath = "/dev/log"
     private static let warningIntervalNanoseconds: UInt64 = 60_000_000_000
     /// How long the end waits for a sink that takes nothing.
     private static let closeMilliseconds = 1_000
@@ -33,7 +32,7 @@ final class AuditCopy: Sendable {
     private let socket = Mutex<Int32>(-1)
     private let warnedAt = Mutex<UInt64?>(nil)
 
-    init?(_ kind: AuditSinkSettings.Copy, syslogPath: String = AuditCopy.syslogPath, warn: @escaping @Sendable (String) -> Void) {
+    init?(_ kind: AuditSinkSettings.Copy, syslogPath: String, warn: @escaping @Sendable (String) -> Void) {
         switch kind {
         case .none: return nil
         case .stdout: target = .stdout

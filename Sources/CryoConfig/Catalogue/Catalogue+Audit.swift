@@ -40,8 +40,8 @@ extension Catalogue {
 
     static let secrets = Section([
         CatalogueKey(
-            "echo", .choice(["off", "report"]), standard: "off",
-            "report: an answer that carries a token, key or password of the gateway is counted, audited and told")
+            "echo", .choice(EchoMode.allCases.map(\.rawValue)), standard: EchoMode.off.rawValue,
+            "report: an answer that carries a token, key or password of the gateway is counted, audited and told; block: and stopped")
     ])
 
     private static let rotation = Section([
@@ -90,5 +90,7 @@ extension Catalogue {
         CatalogueKey(
             "also", .choice(AuditSinkSettings.Copy.allCases.map(\.rawValue)), standard: sink.copy.rawValue,
             "none, stdout or syslog: where records go besides the file"),
+        CatalogueKey(
+            "syslog_socket", .text(.file), standard: sink.syslogPath, "with also: syslog, the datagram socket of the system's log"),
     ]
 }

@@ -28,7 +28,7 @@ extension ConfigurationReader {
         return settings
     }
 
-    private func auditSink(_ node: YAMLNode) -> AuditSinkSettings {
+    private mutating func auditSink(_ node: YAMLNode) -> AuditSinkSettings {
         var settings = AuditSinkSettings()
         if let text = node["chain"]?.text { settings.chain.isOn = text == "on" }
         settings.chain.keyFile = node["signing_key"]?.text
@@ -39,6 +39,11 @@ extension ConfigurationReader {
         choose(node["sync"], &settings.sync)
         assign(node["min_free_bytes"], to: &settings.freeBytesMin)
         choose(node["also"], &settings.copy)
+        if let path = node["syslog_socket"]?.text {
+            settings.syslogPath = path
+            // `sun_path` has 108 bytes, the last of them zero.
+            if path.utf8.count > 107 { note(node["syslog_socket"], "audit.syslog_socket: longer than a socket's path can be (107 bytes)") }
+        }
         if let rotate = node["rotate"] {
             assign(rotate["max_bytes"], to: &settings.rotation.fileBytes)
             assign(rotate["max_records"], to: &settings.rotation.fileRecords)

@@ -90,7 +90,7 @@ struct ConfigurationReader {
         }
         configuration.audit = root["audit"].flatMap { audit($0) }
         configuration.tracing = tracing(root["tracing"])
-        configuration.reportsEchoes = root["secrets"]?["echo"]?.text == "report"
+        configuration.echo = root["secrets"]?["echo"]?.text.flatMap { EchoMode(rawValue: $0) } ?? .off
         return configuration
     }
 

@@ -23,7 +23,7 @@ package struct GatewayConfiguration: Sendable {
     package var audit: AuditSettings?
     package var tracing = TracingSettings()
     /// Whether answers are searched for the gateway's secrets.
-    package var reportsEchoes = false
+    package var echo = EchoMode.off
 
     package init(listen: ListenSettings) { self.listen = listen }
 }

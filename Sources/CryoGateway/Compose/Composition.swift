@@ -84,7 +84,7 @@ final class Composition: Sendable {
         audit = try Self.audit(configuration.audit, replacing: old, log: log)
         let guards = try Self.guards(configuration, replacing: old?.guards, log: log)
         self.guards = guards
-        echoes = configuration.reportsEchoes ? old?.echoes ?? EchoReports(warn: { log.warning($0) }) : nil
+        echoes = configuration.echo != .off ? old?.echoes ?? EchoReports(warn: { log.warning($0) }) : nil
         plan = try Self.plan(
             configuration, guards: guards, tokens: tokens, audit: audit, clientKey: Self.clientKey(configuration, log),
             statistics: statistics, secrets: surroundings.secrets, hooks: hooks, feed: surroundings.feed,
@@ -175,7 +175,8 @@ final class Composition: Sendable {
             audit: shown, auditSink: audit, limits: configuration.limits, clientKey: clientKey,
             trustedProxies: configuration.listen.trustedProxies, connect: configuration.listen.connect, statistics: statistics,
             otherSecrets: secrets + guards.signingKeys, policies: Array(policies.values), hooks: hooks, feed: feed,
-            tracing: configuration.tracing, redactionMark: try redactionMark(configuration.audit?.redaction), echoes: echoes)
+            tracing: configuration.tracing, redactionMark: try redactionMark(configuration.audit?.redaction), echoes: echoes,
+            blocksEchoes: configuration.echo == .block)
     }
 
     /// Joins the tokens to their sessions; before this composition's first exchange.

@@ -23,6 +23,9 @@ extension CommandLineInterface {
             Option(name: "--har", value: "FILE", help: "export: the HTTP archive (HAR 1.2) to write, - for standard output"),
             Option(name: "--value-stdin", value: nil, help: "grep: the leaked value is the first line of standard input"),
             Option(
+                name: "--hmac-key", value: "FILE",
+                help: "grep: also find the marks that hide the value; default audit.redact.hmac_key of the configuration"),
+            Option(
                 name: "--json", value: nil, help: "print the records as they are in the file, one JSON line each; verify: one JSON object"),
             StandardOutput.colourOption,
         ],

@@ -1,8 +1,11 @@
 // audit grep: finds a leaked secret in whatever spelling, without printing or keeping it.
 // Domain: cold
 
+import CryoAudit
+import CryoConfig
 import CryoIO
 import CryoJSON
+import CryoPipeline
 import CryoRecord
 import Glibc
 
@@ -18,7 +21,15 @@ enum AuditGrep {
         let output = try StandardOutput(arguments)
         guard let input = AuditInput.find(arguments) else { return ExitStatus.failed }
         guard let text = SecretInput.firstLine() else { return ExitStatus.failed }
-        guard let value = LeakedValue(Array(text.utf8)) else {
+        let key: RedactionKey?
+        switch redactionKey(arguments, input) {
+        case .success(let found): key = found
+        case .failure(let problem):
+            print(error: problem.description)
+            return ExitStatus.failed
+        }
+        let mark = key.map { key in { (value: [UInt8]) in value.withUnsafeBytes { key.mark(of: $0) } } }
+        guard let value = LeakedValue(Array(text.utf8), mark: mark) else {
             print(error: "the value is shorter than \(LeakedValue.bytesMin) bytes: it would turn up by chance")
             return ExitStatus.failed
         }
@@ -45,6 +56,21 @@ enum AuditGrep {
         output.flush()
         if found == 0, isWhole { printToError("not found in \(input.files.joined(separator: ", "))") }
         return found > 0 && isWhole ? ExitStatus.done : ExitStatus.failed
+    }
+
+    private struct KeyProblem: Error { let description: String }
+
+    /// The key that was named, or that of the configuration; nil where the audit makes no marks. One that can't be read is no reason to
+    /// look for less and say that nothing is there.
+    private static func redactionKey(_ arguments: Arguments, _ input: AuditInput) -> Result<RedactionKey?, KeyProblem> {
+        let settings = input.loaded?.configuration.audit?.redaction
+        let configured = settings.flatMap { $0.mode == .hmac ? $0.keyFile : nil }
+        guard let path = arguments.value("--hmac-key") ?? configured else { return .success(nil) }
+        do throws(SystemError) {
+            return .success(try RedactionKey(path, makes: false))
+        } catch {
+            return .failure(KeyProblem(description: "the key of the marks, \(PrintableText.text(path)): \(error)"))
+        }
     }
 
     private static func hit(_ forms: [LeakedValue.Form], _ line: UnsafeRawBufferPointer) -> (form: String, offset: Int)? {

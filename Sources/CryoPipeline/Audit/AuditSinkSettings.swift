@@ -45,6 +45,8 @@ package struct AuditSinkSettings: Sendable, Equatable {
     /// With less room than this the file system counts as full; 0: only when it is.
     package var freeBytesMin: UInt64 = 0
     package var copy: Copy = .none
+    /// Where the system's log takes datagrams.
+    package var syslogPath = "/dev/log"
 
     package init() {}
 

@@ -14,7 +14,7 @@ package final class EchoReports: Sendable {
     package var count: UInt64 { state.withLock { $0.count } }
 
     /// Says so once a minute.
-    func note(route: String, nanoseconds: UInt64) {
+    func note(route: String, isBlocked: Bool = false, nanoseconds: UInt64) {
         let count = state.withLock { state -> UInt64? in
             state.count += 1
             if let last = state.saidAt, nanoseconds < last &+ Self.intervalNanoseconds { return nil }
@@ -22,6 +22,7 @@ package final class EchoReports: Sendable {
             return state.count
         }
         guard let count else { return }
-        warn("an answer on route \(route) carried one of the gateway's secrets to the client; \(count) so far")
+        let (what, whither) = isBlocked ? ("was stopped: it carried", "") : ("carried", " to the client")
+        warn("an answer on route \(route) \(what) one of the gateway's secrets\(whither); \(count) so far")
     }
 }

@@ -1,11 +1,11 @@
-// Looks for the gateway's live secrets in what goes to a client (`secrets.echo`).
+// Looks for the gateway's live secrets in what goes to a client (`secrets.echo: report`).
 // Domain: worker
 
 import CryoHTTP
 
 /// An answer that carries a token back lets every page and program that may call the gateway keep it. The bytes pass unchanged; a secret
 /// that lies across two pieces is found too.
-final class EchoWatch: ReplySink {
+final class EchoWatch: SecretWatch {
     private let base: any ReplySink
     private let redactor: Redactor
     private var isTunnel = false
@@ -18,8 +18,9 @@ final class EchoWatch: ReplySink {
         self.redactor = redactor
     }
 
-    /// The bytes of a tunnel are nobody's to look into.
+    var isBlocked: Bool { false }
     func letPass() { isTunnel = true }
+    func release() -> Bool { true }
 
     func sendContinue() { base.sendContinue() }
     func finish() { base.finish() }

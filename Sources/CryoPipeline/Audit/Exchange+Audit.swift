@@ -128,6 +128,7 @@ extension Exchange {
             writer.string(record.outcome)
             writer.member(#""token_version":"#)
             writer.integer(Int64(record.tokenVersion))
+            if record.isTokenUnwritten { writer.field("token_unwritten", true) }
             if record.isSigned { writer.field("signed", true) }
             if let refusedBy = record.refusedBy { writer.field("token_refused_by", refusedBy) }
             append(record, &writer)
@@ -196,6 +197,7 @@ extension Exchange {
         case .businessRejected: return codeRule == nil ? "policy.success" : "policy.failure.codes"
         case .responseNotJSON: return "policy.non_json"
         case .responseTooLarge: return "policy.oversize"
+        case .secretEchoed: return "secrets.echo"
         case .refreshRejected, .refreshFailed, .refreshWindowExceeded, .bodyNotReplayable:
             return business == nil ? "token.refresh.on_status" : "token.refresh.on_business_codes"
         default: return nil

@@ -8,7 +8,7 @@ extension Exchange {
     static let auditPollNanoseconds: UInt64 = 50_000_000
 
     /// The connection itself, or what stands before it.
-    static func watching(_ context: ConnectionContext, _ plan: PipelinePlan) -> (ConnectionContext, WithheldReply?, EchoWatch?) {
+    static func watching(_ context: ConnectionContext, _ plan: PipelinePlan) -> (ConnectionContext, WithheldReply?, (any SecretWatch)?) {
         var context = context
         var withheld: WithheldReply?
         if plan.auditSink != nil, plan.auditRules?.onFull == .refuse {
@@ -17,7 +17,8 @@ extension Exchange {
             context.sink = reply
         }
         guard plan.echoes != nil else { return (context, withheld, nil) }
-        let echo = EchoWatch(context.sink, plan.redactor)
+        let echo: any SecretWatch =
+            plan.blocksEchoes ? EchoGuard(context.sink, plan.redactor) : EchoWatch(context.sink, plan.redactor)
         context.sink = echo
         return (context, withheld, echo)
     }

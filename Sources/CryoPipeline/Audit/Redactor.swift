@@ -148,6 +148,27 @@ package final class Redactor: Sendable {
         return max(0, max(longest, fixedNeedles.map(\.count).max() ?? 0) - 1)
     }
 
+    /// How many bytes at the end may be the beginning of a secret that goes on in what follows.
+    func beginningOfSecret(in bytes: UnsafeRawBufferPointer) -> Int {
+        var longest = 0
+        func look(_ needle: [UInt8]) {
+            needle.withUnsafeBytes { needle in
+                var count = min(needle.count - 1, bytes.count)
+                while count > longest, !Self.isBeginning(of: needle, bytes, count) { count -= 1 }
+                longest = max(longest, count)
+            }
+        }
+        fixedNeedles.forEach(look)
+        for store in credentials { store.needles().forEach(look) }
+        return longest
+    }
+
+    private static func isBeginning(of needle: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer, _ count: Int) -> Bool {
+        let start = bytes.count - count
+        for offset in 0..<count where bytes[start + offset] != needle[offset] { return false }
+        return true
+    }
+
     /// What stands in the place of a hidden value.
     func mark(of value: UnsafeRawBufferPointer) -> [UInt8] { markOf?(value) ?? Array(Self.mask.rawBytes) }
 

@@ -128,7 +128,7 @@ package final class Exchange: RequestConsumer {
     /// Keeps the end of the reply back where its record must be written first.
     let withheld: WithheldReply?
     /// Looks for secrets in the reply where that is asked for.
-    let echo: EchoWatch?
+    let echo: (any SecretWatch)?
     /// Until when the exchange waits for the audit.
     var auditPatience = UInt64.max
     /// The reply that waited for its record has ended.
@@ -435,6 +435,7 @@ struct AttemptRecord {
     var status: UInt16 = 0
     var outcome: StaticString = "responded"
     var tokenVersion: UInt64 = 0
+    var isTokenUnwritten = false
     var isSigned = false
     /// What told that the token is refused, where that made a difference: `status` or `business_code`.
     var refusedBy: StaticString?

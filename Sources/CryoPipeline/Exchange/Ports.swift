@@ -147,6 +147,8 @@ package struct NewCredential: Sendable {
     package var expiresAt: Int64?
     /// When a token in use should be refreshed in the background; nil: as long before `expiresAt` as the settings say.
     package var refreshAt: Int64?
+    /// Its store could not be written: a restart loses it.
+    package var isUnwritten = false
 
     package init(token: Secret, refreshToken: Secret? = nil, expiresAt: Int64? = nil, refreshAt: Int64? = nil) {
         self.token = token

@@ -45,6 +45,7 @@ package enum FailureReason: String, Sendable, CaseIterable {
     case responseTruncated = "response_truncated"
     case responseTooLarge = "response_too_large"
     case policyMissing = "policy_missing"
+    case secretEchoed = "secret_echoed"
     case clientGone = "client_gone"
     case overCapacity = "over_capacity"
     case draining
@@ -198,6 +199,9 @@ package enum FailureTable {
         row(
             .policyMissing, .interceptorMissing, 500, .normalize, .gateway, false, "InterceptorError", 0, nil, "No policy",
             "未配置拦截器，请使用response***获取响应数据", "No policy is configured for this view."),
+        row(
+            .secretEchoed, .http, 502, .reply, .upstream, false, "ServerError", 502, nil, "Secret in the answer", "响应内容包含网关凭证，已被拦截",
+            "The upstream's answer carries one of the gateway's secrets."),
         row(
             .clientGone, .cancelled, 499, .reply, .client, false, "CancellationError", -1006, nil, "Client gone", "请求已取消",
             "The client closed the connection."),

@@ -18,7 +18,10 @@ extension Exchange {
         guard let request = makeRequest(head, to: upstream) else { return }
         var record = AttemptRecord(startedAt: now)
         record.isSigned = match?.route.upstream.signer != nil
-        record.tokenVersion = machine.carriesToken ? credential?.version ?? 0 : 0
+        if machine.carriesToken, let credential {
+            record.tokenVersion = credential.version
+            record.isTokenUnwritten = credential.isUnwritten
+        }
         records.append(record)
         if head.expectsContinue { context.sink.sendContinue() }
         underlyingDetail = nil
@@ -155,6 +158,10 @@ extension Exchange {
         } else {
             bytesSent += UInt64(bytes.count)
             flow = context.sink.sendBody(bytes)
+        }
+        if isAnswerBlocked {
+            endBlockedAnswer()
+            return .more
         }
         tell(.dataWritten(bytes.count))
         if flow == .pause {

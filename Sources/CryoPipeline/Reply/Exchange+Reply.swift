@@ -39,6 +39,7 @@ extension Exchange {
                 return context.sink.sendBody(bytes)
             }
         }
+        if isAnswerBlocked { return endBlockedAnswer() }
         let isCut = held.isTruncated
         held = HeldBody()
         if isAttemptOpen, let attempt {
@@ -278,6 +279,7 @@ extension Exchange {
     // MARK: The end
 
     func finishReply() {
+        if let echo, !echo.release() { return endBlockedAnswer() }
         if let withheld { return finish(withheld) }
         let sink = context.sink
         conclude()
@@ -299,7 +301,9 @@ extension Exchange {
     }
 
     func endWork() {
-        if let echo, echo.hasFound { plan.echoes?.note(route: match?.route.settings.name ?? "-", nanoseconds: now) }
+        if let echo, echo.hasFound {
+            plan.echoes?.note(route: match?.route.settings.name ?? "-", isBlocked: plan.blocksEchoes, nanoseconds: now)
+        }
         withdrawTicket()
         cancelAttempt()
         settleRest()

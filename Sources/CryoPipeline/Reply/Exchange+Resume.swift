@@ -122,5 +122,6 @@ extension Exchange {
         let part = held.bytes
         held = HeldBody()
         if !part.isEmpty, part.withUnsafeBytes({ relay($0, through: stream) }) == .pause { deadlines.idle = .max }
+        if isAnswerBlocked { endBlockedAnswer() }
     }
 }

@@ -112,6 +112,8 @@ package final class PipelinePlan: Sendable {
     let auditRules: AuditRules?
     /// nil: nobody looks for secrets in answers.
     let echoes: EchoReports?
+    /// An answer that carries one is stopped.
+    let blocksEchoes: Bool
     let hosts: [[UInt8]]
     /// What every client must show; nil: nothing.
     package let clientKey: Secret?
@@ -127,7 +129,8 @@ package final class PipelinePlan: Sendable {
         trustedProxies: [AddressBlock] = [], connect: ListenSettings.Connect = .off, statistics: ExchangeStatistics? = nil,
         otherSecrets: [Secret] = [], policies: [PolicyPlan] = [], hooks: (any HookSink)? = nil,
         feed: ExchangeFeed? = nil, tracing: TracingSettings = TracingSettings(),
-        redactionMark: (@Sendable (UnsafeRawBufferPointer) -> [UInt8])? = nil, echoes: EchoReports? = nil
+        redactionMark: (@Sendable (UnsafeRawBufferPointer) -> [UInt8])? = nil, echoes: EchoReports? = nil,
+        blocksEchoes: Bool = false
     ) {
         self.feed = feed
         self.tracing = tracing
@@ -149,6 +152,7 @@ package final class PipelinePlan: Sendable {
         self.auditSink = auditSink
         auditRules = audit.map { AuditRules($0) }
         self.echoes = echoes
+        self.blocksEchoes = blocksEchoes
         self.clientKey = clientKey
         self.trustedProxies = trustedProxies
         self.connect = connect

@@ -41,6 +41,8 @@ package final class Credential: Sendable {
     package let expiresAt: Int64?
     /// From here on a token in use is refreshed in the background.
     package let refreshAt: Int64?
+    /// The store could not be written when this version came.
+    package let isUnwritten: Bool
     /// Counts the versions of this token, from 1.
     package let version: UInt64
     package let revision: SessionRevision
@@ -50,7 +52,7 @@ package final class Credential: Sendable {
 
     package init(
         token: Secret, refreshToken: Secret?, expiresAt: Int64?, refreshAt: Int64? = nil, version: UInt64, revision: SessionRevision,
-        injectedValue: [UInt8]
+        injectedValue: [UInt8], isUnwritten: Bool = false
     ) {
         self.token = token
         self.refreshToken = refreshToken
@@ -59,6 +61,7 @@ package final class Credential: Sendable {
         self.version = version
         self.revision = revision
         self.injectedValue = injectedValue
+        self.isUnwritten = isUnwritten
     }
 
     /// True once an exchange has taken it: a token that nobody uses is not refreshed in the background.

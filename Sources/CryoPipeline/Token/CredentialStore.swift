@@ -333,6 +333,6 @@ package final class CredentialStore: Sendable {
         Credential(
             token: new.token, refreshToken: new.refreshToken ?? previous?.refreshToken, expiresAt: new.expiresAt,
             refreshAt: new.refreshAt ?? new.expiresAt.map { $0 - settings.refresh.beforeExpirySeconds }, version: version,
-            revision: revision, injectedValue: injection.value(of: new.token))
+            revision: revision, injectedValue: injection.value(of: new.token), isUnwritten: new.isUnwritten)
     }
 }

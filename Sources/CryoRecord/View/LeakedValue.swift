@@ -14,9 +14,9 @@ package struct LeakedValue: Sendable {
 
     package let forms: [Form]
 
-    /// nil for a value that is too short to be looked for. `mark` is what the audit writes in the value's place where it hides values
-    /// by a keyed digest.
-    package init?(_ value: [UInt8], mark: [UInt8]? = nil) {
+    /// nil for a value that is too short to be looked for. `mark` makes what the audit writes in the place of a value where it hides
+    /// values by a keyed digest.
+    package init?(_ value: [UInt8], mark: (([UInt8]) -> [UInt8])? = nil) {
         guard value.count >= Self.bytesMin else { return nil }
         var forms: [Form] = []
         func add(_ name: String, _ spelled: [UInt8], ignoresCase: Bool = false) {
@@ -46,7 +46,13 @@ package struct LeakedValue: Sendable {
             add("base64", plain)
             add("base64url", url)
         }
-        if let mark { add("hmac", mark) }
+        if let mark {
+            // What was hidden is what stood there, in whatever spelling.
+            let base64 = Array(Self.base64(value, shift: 0).plain.prefix(value.count / 3 * 4))
+            for spelled in [value, once, slashed, percent, Self.smallDigits(percent), Self.plusForSpace(percent), base64] {
+                add("hmac", mark(spelled))
+            }
+        }
         add("hex", value.flatMap { Array(Self.hexadecimal($0).utf8) }, ignoresCase: true)
         self.forms = forms
     }

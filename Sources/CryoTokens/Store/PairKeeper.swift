@@ -101,7 +101,10 @@ final class PairKeeper: Sendable {
                 if let presented, let kept, !presented.matches(kept) { Self.spend(presented, in: &state) }
                 return false
             }
-            if let store, !isOutdated { write(pair, to: store, overOthers: false) }
+            if let store, !isOutdated {
+                write(pair, to: store, overOthers: false)
+                pair.isUnwritten = !isWritten
+            }
         }
         return pair
     }
