@@ -6,8 +6,8 @@ enum CommandLineInterface {
 
     static let commands: [Command] = [
         runCommand, proxyCommand, demoCommand, checkCommand, configCommand, schemaCommand, healthCommand, waitCommand,
-        tokenCommand, sessionCommand, reloadCommand, drainCommand, explainCommand, auditCommand, curlCommand, replayCommand, drillCommand,
-        versionCommand,
+        tokenCommand, sessionCommand, reloadCommand, drainCommand, explainCommand, testCommand, auditCommand, curlCommand, replayCommand,
+        drillCommand, versionCommand,
     ]
 
     /// `words` without the program's name. Returns the exit status.

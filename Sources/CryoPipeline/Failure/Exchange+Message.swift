@@ -51,9 +51,9 @@ extension Exchange {
         guard let policy = route?.policy else { return }
         let rule = codeRule
         let refusesToken = business.codeText.map { route?.refreshBusinessCodes.contains($0) ?? false } ?? false
-        let endsSession = (rule?.endsSession ?? false) || (business.codeText.map { policy.sessionExpired.contains($0) } ?? false)
+        let endsSession = policy.endsSession(rule, business.codeText)
         if refusesToken { failure.kind = .authenticationExpired }
-        failure.status = rule?.status ?? (refusesToken || endsSession ? 401 : policy.settings.failureStatus)
+        failure.status = policy.status(of: rule, refusesToken: refusesToken, endsSession: endsSession)
         failure.isRetryable = rule?.isRetryable ?? failure.isRetryable
         failure.codeName = rule?.name
         if endsSession, failure.reason == .businessRejected { endSession(as: policy) }
