@@ -143,6 +143,7 @@ def test_a_reader_that_comes_back_misses_nothing(admin):
             assert events.next()["data"]["target"] == "/x?now"
 
 
+@pytest.mark.deadline(240)
 def test_a_reader_that_is_too_slow_loses_events_and_hears_how_many(admin):
     # Far more than what the buffers on the way and the memory of the gateway hold together.
     total, padding = 7_000, "p" * 4_000
