@@ -1,4 +1,4 @@
-"""/api/exchanges/{id}/curl, /replay and /api/har: what was recorded, once more or elsewhere. (issue 6 §5, §6)"""
+"""/api/exchanges/{id}/curl, /replay and /api/har: what was recorded, once more or elsewhere."""
 
 import json
 import subprocess

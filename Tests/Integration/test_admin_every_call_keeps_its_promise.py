@@ -1,4 +1,4 @@
-"""Every call of the description, with bodies and values that fit and that do not: an answer that is promised, in the shape that is promised. (issue 6 §6)"""
+"""Every call of the description, with bodies and values that fit and that do not: an answer that is promised, in the shape that is promised."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""/metrics: the text format held to its rules, counts that agree with what happened, promtool where it is installed. (issue 6 §7)"""
+"""/metrics: the text format held to its rules, counts that agree with what happened, promtool where it is installed."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""/readyz and the audit: a file that takes no more records makes the gateway not ready, room makes it ready again. (issue 6 §7)"""
+"""/readyz and the audit: a file that takes no more records makes the gateway not ready, room makes it ready again."""
 
 import os
 

@@ -1,4 +1,4 @@
-"""/api/exchanges: the newest records in memory, one by id, and a stream of server-sent events that no slow reader can hold up. (issue 6 §6)"""
+"""/api/exchanges: the newest records in memory, one by id, and a stream of server-sent events that no slow reader can hold up."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""The inspector page in a real browser: list, live rows, filter, detail, replay, tokens, keyboard, themes, languages. (issue 6 §8)"""
+"""The inspector page in a real browser: list, live rows, filter, detail, replay, tokens, keyboard, themes, languages."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""/api/tokens: state without values, refresh, login by PUT, clear; ETag on lists; every fault of a body named. (issue 4 §5, peers B28)"""
+"""/api/tokens: state without values, refresh, login by PUT, clear; ETag on lists; every fault of a body named. (peers B28)"""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""W3C traceparent and tracestate: passed, joined or made, audited as trace; Server-Timing where it is asked for. (issue 6 §7)"""
+"""W3C traceparent and tracestate: passed, joined or made, audited as trace; Server-Timing where it is asked for."""
 
 import re
 

@@ -1,5 +1,5 @@
 """With `streams: first_event` a stream's first event is judged before a byte goes on: a refused token is refreshed and the request sent again,
-a business failure is one failure JSON, everything else passes byte for byte. (issue 4 §4, issue 5 §6, ledger SS5)"""
+a business failure is one failure JSON, everything else passes byte for byte. (ledger SS5)"""
 
 import time
 

@@ -1,5 +1,5 @@
 """With `streams.on_loss: reconnect` an event stream whose upstream is lost goes on by Last-Event-ID without the client noticing: no event is
-missing, none comes twice, none is half. (issue 5 §6, peers on streaming, WHATWG HTML §9.2.3)"""
+missing, none comes twice, none is half. (peers on streaming, WHATWG HTML §9.2.3)"""
 
 import json
 

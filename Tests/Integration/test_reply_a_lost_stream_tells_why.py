@@ -1,5 +1,5 @@
 """With `streams.on_loss: error_event` a client whose upstream is lost in the middle of an event stream gets the failure as its last event, and
-an end that can't be taken for a proper one. Half an event is never given out. (issue 5 §6, ledger SS6, peers on streaming)"""
+an end that can't be taken for a proper one. Half an event is never given out. (ledger SS6, peers on streaming)"""
 
 import json
 import threading

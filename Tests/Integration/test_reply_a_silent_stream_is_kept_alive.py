@@ -1,5 +1,5 @@
 """With `streams.heartbeat_ms` a client of a silent event stream gets comments between events, and nobody takes its silence for an end; the
-upstream's silence still ends it. (issue 5 §6, peers E53)"""
+upstream's silence still ends it. (peers E53)"""
 
 import threading
 import time
