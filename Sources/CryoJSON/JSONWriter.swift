@@ -81,7 +81,6 @@ package struct JSONWriter: ~Copyable {
         plain(content)
     }
 
-    /// A text in the source that holds nothing to escape, as the names of steps and outcomes do.
     package mutating func string(_ content: StaticString) {
         content.withUTF8Buffer { string(bytes: UnsafeRawBufferPointer($0)) }
     }

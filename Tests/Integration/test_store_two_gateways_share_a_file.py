@@ -9,13 +9,13 @@ import pytest
 
 from admin import Admin, with_admin
 from client import Client, get
-from gateway import configuration, is_sanitized, together
+from gateway import configuration, is_sanitized
+from rotations import rotate
 from upstream import Answer
 from waiting import wait_until
 
 EXPECTED_LOG = [r"warning (token|session) "]
 
-CLIENTS = 3
 IS_LONG = os.environ.get("CRYONET_LONG") == "1"
 ROTATIONS = 500 if IS_LONG else 50
 
@@ -35,22 +35,7 @@ def pair(gateway, upstream, endpoint, tmp_path):
 @pytest.mark.deadline(600 if IS_LONG or is_sanitized() else 90)
 def test_one_refresh_for_each_rotation(pair, endpoint, tmp_path, capsys):
     both = pair()
-    barrier = threading.Barrier(len(both) * CLIENTS, action=endpoint.revoke)
-
-    def hammer(index):
-        """All requests of a round begin with a token that has just died."""
-        with Client(both[index % len(both)].port) as client:
-            statuses = []
-            for _ in range(ROTATIONS):
-                barrier.wait(60)
-                statuses.append(client.get("/x").status)
-            return statuses
-    statuses = [status for each in together(len(both) * CLIENTS, hammer) for status in each]
-    assert statuses == [200] * (ROTATIONS * CLIENTS * len(both))
-    # Strictly rotating: each refresh token was presented once, in the order of their issue, and none was refused.
-    assert endpoint.calls == endpoint.tokens[1:2 * ROTATIONS + 1:2]
-    with capsys.disabled():
-        print(f" [{ROTATIONS} rotations, {len(statuses)} requests, {len(endpoint.calls)} refreshes]", end="")
+    rotate(both, endpoint, ROTATIONS, capsys)
     held = json.loads((tmp_path / "app.json").read_text())
     assert (held["token"], held["refresh_token"]) == (endpoint.access, endpoint.refresh)
     assert [name for name in os.listdir(tmp_path) if name.startswith("app.json")] == ["app.json"]

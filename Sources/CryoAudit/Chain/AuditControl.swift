@@ -33,7 +33,7 @@ package enum AuditControl: Sendable {
         var writer = JSONWriter()
         writer.beginObject()
         writer.field("audit", name)
-        writer.field("v", AuditRecordVersion.current)
+        writer.field("v", Exchange.auditVersion)
         RFC3339.text(unixMicroseconds: unixMicroseconds).withUnsafeBytes { writer.field("time", bytes: $0) }
         switch self {
         case .opened(let reason, let previous, let tornBytes, let key):
@@ -79,9 +79,6 @@ package enum AuditControl: Sendable {
         Array("cryonet audit v1\n\(word)\n\(head.sequence)\n\(head.hash.text)\n".utf8)
     }
 }
-
-/// The version of the records' shape.
-package enum AuditRecordVersion { package static let current: Int64 = 1 }
 
 enum Hexadecimal {
     static func text(_ bytes: [UInt8]) -> String {
