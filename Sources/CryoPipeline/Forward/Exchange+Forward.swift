@@ -66,7 +66,7 @@ extension Exchange {
         } else {
             target.append(contentsOf: path)
         }
-        appendQuery(match.query.map { head.fields.bytes[$0] }, on: match.route, to: &target)
+        appendQuery(match.query.map { ArraySlice(head.fields.bytes[$0]) }, on: match.route, to: &target)
         return target
     }
 

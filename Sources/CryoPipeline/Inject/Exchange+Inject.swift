@@ -24,7 +24,7 @@ extension Exchange {
     private func hasClientValue(_ head: RequestHead, _ injection: Injection) -> Bool {
         switch injection.place {
         case .header: contains(injection.lowercasedName, in: head.fields)
-        case .query: match?.query.map { QueryPairs.contains(injection.name, in: head.fields.bytes[$0]) } ?? false
+        case .query: match?.query.map { QueryPairs.contains(injection.name, in: ArraySlice(head.fields.bytes[$0])) } ?? false
         case .cookie:
             head.fields.lines.indices.contains { index in
                 head.fields.has("cookie", at: index)
