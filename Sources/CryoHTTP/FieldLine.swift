@@ -40,10 +40,15 @@ package struct NameMark: Sendable, Equatable {
     @inlinable @inline(__always)
     package init(_ name: UnsafeRawBufferPointer) {
         guard let first = name.first, let last = name.last else {
-            number = 0
+            self.init(first: 0, last: 0, count: 0)
             return
         }
-        let sum = UInt(first | 0x20) &* 2 &+ UInt(last | 0x20) &* 19 &+ UInt(bitPattern: name.count) &* 14
+        self.init(first: first, last: last, count: name.count)
+    }
+
+    @inlinable @inline(__always)
+    package init(first: UInt8, last: UInt8, count: Int) {
+        let sum = UInt(first | 0x20) &* 2 &+ UInt(last | 0x20) &* 19 &+ UInt(bitPattern: count) &* 14
         number = UInt8(truncatingIfNeeded: sum & 63)
     }
 

@@ -284,6 +284,8 @@ extension FieldSection {
             endIndex = block?.header.bytes ?? 0
         }
 
+        /// How many bytes there is memory for.
+        @inlinable @inline(__always) package var capacity: Int { block?.header.bytesMax ?? 0 }
         @inlinable @inline(__always) package var startIndex: Int { 0 }
         @inlinable @inline(__always) package var count: Int { endIndex }
 
@@ -384,13 +386,17 @@ extension FieldMemory {
     @inlinable @inline(__always)
     package func write(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, mark: NameMark) -> FieldLine {
         let start = extent.pointee.bytes
-        add(name)
-        add(0x3A)
-        if !value.isEmpty { add(0x20) }
-        let valueStart = extent.pointee.bytes
-        add(value)
-        add(0x0D)
-        add(0x0A)
+        var end = bytes + start
+        if let from = name.baseAddress { end.copyMemory(from: from, byteCount: name.count) }
+        end += name.count
+        // The two bytes are told as the number that lies in memory as they do.
+        end.storeBytes(of: UInt16(littleEndian: 0x203A), as: UInt16.self)
+        end += value.isEmpty ? 1 : 2
+        let valueStart = end - bytes
+        if let from = value.baseAddress { end.copyMemory(from: from, byteCount: value.count) }
+        end += value.count
+        end.storeBytes(of: UInt16(littleEndian: 0x0A0D), as: UInt16.self)
+        extent.pointee.bytes = valueStart &+ value.count &+ 2
         return FieldLine(
             nameStart: start, nameCount: name.count, valueStart: valueStart, valueCount: value.count, mark: mark, isWire: true)
     }

@@ -18,6 +18,7 @@ extension FieldSection {
     ///
     /// Positions are stored relative to `base`; the bytes themselves are for the caller to add.
     mutating func addPlainLines(_ bytes: UnsafeRawBufferPointer, from start: Int, base: Int, _ bounds: PlainLineBounds) -> Int {
+        guard let input = bytes.baseAddress else { return start }
         var position = start
         var isTableFull = true
         while isTableFull {
@@ -26,9 +27,9 @@ extension FieldSection {
             var found = marks
             block?.withMemory { memory in
                 var count = memory.extent.pointee.lines
-                while count < bounds.linesMax, position < bytes.count, bytes[position] != 0x0D {
+                while count < bounds.linesMax, position < bytes.count, input[position] != 0x0D {
                     isTableFull = count == memory.extent.pointee.linesMax
-                    guard !isTableFull, let (line, end) = plainLine(bytes, from: position, base: base),
+                    guard !isTableFull, let (line, end) = plainLine(input, from: position, to: bytes.count, base: base),
                         end &- position <= bounds.lineBytesMax, end <= bounds.endMax
                     else { break }
                     memory.lines[count] = line
@@ -44,20 +45,25 @@ extension FieldSection {
     }
 }
 
-/// The line at `start`, and where its CRLF begins; nil when it is not plain.
+extension UnsafeRawPointer {
+    @inline(__always)
+    fileprivate subscript(offset: Int) -> UInt8 { load(fromByteOffset: offset, as: UInt8.self) }
+}
+
+/// The line at `start`, and where its CRLF begins; nil when it is not plain. Nothing is read at or behind `limit`.
 @inline(__always)
-private func plainLine(_ bytes: UnsafeRawBufferPointer, from start: Int, base: Int) -> (line: FieldLine, end: Int)? {
-    let colon = endOfToken(bytes, from: start, to: bytes.count)
-    guard colon > start, colon < bytes.count, bytes[colon] == 0x3A else { return nil }
-    let end = firstControl(bytes, from: colon &+ 1, to: bytes.count)
-    guard end &+ 1 < bytes.count, bytes[end] == 0x0D, bytes[end &+ 1] == 0x0A else { return nil }
-    // The usual case: one space before the value, none behind it. No other control than HTAB is here.
-    guard end &- colon > 2, bytes[colon &+ 1] == 0x20, bytes[colon &+ 2] > 0x20, bytes[end &- 1] > 0x20 else {
+private func plainLine(_ input: UnsafeRawPointer, from start: Int, to limit: Int, base: Int) -> (line: FieldLine, end: Int)? {
+    let bytes = UnsafeRawBufferPointer(start: input, count: limit)
+    let colon = endOfToken(bytes, from: start, to: limit)
+    guard colon > start, colon < limit, input[colon] == 0x3A else { return nil }
+    let end = firstControl(bytes, from: colon &+ 1, to: limit)
+    // The usual case: one space before the value, none behind it. No other control than HTAB is in between.
+    guard end &+ 1 < limit, input[end] == 0x0D, input[end &+ 1] == 0x0A else { return nil }
+    guard end &- colon > 2, input[colon &+ 1] == 0x20, input[colon &+ 2] > 0x20, input[end &- 1] > 0x20 else {
         return (FieldLine(bytes, start..<end, colon: colon, base: base), end)
     }
-    let mark = NameMark(UnsafeRawBufferPointer(start: bytes.baseAddress.unsafelyUnwrapped + start, count: colon &- start))
     let line = FieldLine(
-        nameStart: start &- base, nameCount: colon &- start, valueStart: colon &+ 2 &- base, valueCount: end &- colon &- 2, mark: mark,
-        isWire: true)
+        nameStart: start &- base, nameCount: colon &- start, valueStart: colon &+ 2 &- base, valueCount: end &- colon &- 2,
+        mark: NameMark(first: input[start], last: input[colon &- 1], count: colon &- start), isWire: true)
     return (line, end)
 }
