@@ -76,7 +76,7 @@ package final class Gateway: RequestAcceptor {
                     ExchangeEnvironment(
                         forwarder: try CurlForwarder(on: worker), scanner: JSONScanner(), openSpill: { Self.openSpill(directory) },
                         decode: Self.decode, counters: counters, pseudonym: pseudonym,
-                        makeDigest: { SHA256Digest() }))
+                        makeDigest: { SHA256Digest() }, makeContentReader: { ContentReader(contentEncoding: $0) }))
             }
         } catch {
             throw GatewayError("can't make a forwarder: \(error)")
@@ -291,6 +291,8 @@ package final class Gateway: RequestAcceptor {
         }
     }
 }
+
+extension ContentReader: ContentReading {}
 
 /// Runs its work the first time only.
 private final class Once: Sendable {

@@ -8,7 +8,9 @@ extension Exchange {
     static let auditPollNanoseconds: UInt64 = 50_000_000
 
     /// The connection itself, or what stands before it.
-    static func watching(_ context: ConnectionContext, _ plan: PipelinePlan) -> (ConnectionContext, WithheldReply?, (any SecretWatch)?) {
+    static func watching(
+        _ context: ConnectionContext, _ plan: PipelinePlan, _ environment: ExchangeEnvironment
+    ) -> (ConnectionContext, WithheldReply?, (any SecretWatch)?) {
         var context = context
         var withheld: WithheldReply?
         if plan.auditSink != nil, plan.auditRules?.onFull == .refuse {
@@ -18,7 +20,9 @@ extension Exchange {
         }
         guard plan.echoes != nil else { return (context, withheld, nil) }
         let echo: any SecretWatch =
-            plan.blocksEchoes ? EchoGuard(context.sink, plan.redactor) : EchoWatch(context.sink, plan.redactor)
+            plan.blocksEchoes
+            ? EchoGuard(context.sink, plan.redactor, environment.makeContentReader)
+            : EchoWatch(context.sink, plan.redactor, environment.makeContentReader)
         context.sink = echo
         return (context, withheld, echo)
     }
