@@ -181,6 +181,7 @@ package final class Gateway: RequestAcceptor {
         old.retire(except: new)
         new.watchSources()
         if let hosts = configuration.admin?.hosts { admin.withLock { $0 }?.replaceHosts(hosts) }
+        if let audit = new.audit, audit === old.audit, configuration.audit?.sink == old.configuration.audit?.sink { audit.reopen() }
     }
 
     /// Opens the file of events, anew on a reload: it may have been moved away.
