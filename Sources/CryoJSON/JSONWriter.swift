@@ -176,7 +176,7 @@ package struct JSONWriter: ~Copyable {
         needsComma = true
     }
 
-    private mutating func plain(_ content: UnsafeRawBufferPointer) {
+    package mutating func plain(_ content: UnsafeRawBufferPointer) {
         let start = room(for: content.count + 3)
         var at = start
         if needsComma {

@@ -29,6 +29,8 @@ package final class Gateway: RequestAcceptor {
     private let counters: [ExchangeCounters]
     private let surroundings: Composition.Surroundings
     private let current: Mutex<Composition>
+    /// Counts the changes of `current`, after each.
+    private let reloads = Atomic<UInt64>(0)
     private let server = Mutex<Server?>(nil)
     private let admin = Mutex<AdminSide?>(nil)
     let adminKey: Secret
@@ -174,6 +176,9 @@ package final class Gateway: RequestAcceptor {
         try watchEvents(configuration.tracing.eventsFile)
         new.joinSessions()
         current.withLock { $0 = new }
+        reloads.add(1, ordering: .releasing)
+        // A worker without requests would keep the old plan alive.
+        for (index, worker) in workers.enumerated() { worker.submit { [self] in environments[index].forgetPlan() } }
         server.withLock { server in
             server?.limits = configuration.limits
             server?.admission = new.admission
@@ -251,8 +256,8 @@ package final class Gateway: RequestAcceptor {
     // MARK: RequestAcceptor
 
     package func consumer(for arrival: RequestArrival, in context: ConnectionContext) -> any RequestConsumer {
-        let plan = current.withLock { $0.plan }
         let environment = environments[context.workerIndex]
+        let plan = plan(for: environment)
         switch arrival {
         case .request(let head): return Exchange(head: head, plan: plan, environment: environment, context: context)
         case .refused(let reason, let status, let detail):
@@ -260,6 +265,15 @@ package final class Gateway: RequestAcceptor {
                 reason, status: status, detail: detail,
                 exchange: Exchange(head: nil, plan: plan, environment: environment, context: context))
         }
+    }
+
+    /// The present plan. Each worker remembers it, and asks for it again only after a reload.
+    private func plan(for environment: ExchangeEnvironment) -> PipelinePlan {
+        let number = reloads.load(ordering: .acquiring)
+        if let plan = environment.plan(of: number) { return plan }
+        let plan = current.withLock { $0.plan }
+        environment.remember(plan, of: number)
+        return plan
     }
 
     // MARK: Parts

@@ -48,8 +48,8 @@ extension Exchange {
         writer.member(#""time":"#)
         writer.plain(scratch.time(context.startUnixMicroseconds))
         writer.member(#""id":"#)
-        writer.plain(id)
-        if !requestID.isEmpty, requestID != id { requestID.withUnsafeBytes { writer.field("request_id", bytes: $0) } }
+        exchangeID.withBytes { writer.plain($0) }
+        if !clientRequestID.isEmpty { clientRequestID.withUnsafeBytes { writer.field("request_id", bytes: $0) } }
         writer.member(#""client":"#)
         writer.plain(context.client)
         appendClientIdentity(&writer)
