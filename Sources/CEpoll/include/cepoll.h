@@ -18,7 +18,7 @@ static inline int cryo_epoll_control(int epfd, int operation, int fd, uint32_t e
     struct epoll_event event = {.events = events, .data = {.u64 = data}};
     return epoll_ctl(epfd, operation, fd, &event);
 }
-static inline uint64_t cryo_epoll_event_data(const struct epoll_event *event) { return event->data.u64; }
+static inline uint64_t cryo_epoll_event_data(struct epoll_event event) { return event.data.u64; }
 /// accept4 with non-blocking and close-on-exec. Not inline: its declaration needs _GNU_SOURCE, which changes types of Glibc's module.
 int cryo_accept(int fd);
 /// mkostemp with close-on-exec; not inline for the same reason.
