@@ -123,7 +123,9 @@ extension Exchange {
     /// Puts the gateway's address in the place of the upstream's, line by line. A client that named the upstream itself keeps it.
     func rewriteAddresses(_ fields: inout FieldSection) {
         removeOwnToken(&fields)
-        guard !placement.isAbsolute, let settings = route?.settings.rewrite, settings.location || settings.cookies, let route else { return }
+        guard !placement.isAbsolute, let settings = route?.settings.rewrite, settings.location || settings.cookies, let route else {
+            return
+        }
         let rule = RewriteRule(upstream: route.upstream, stripPrefix: route.stripPrefix)
         for index in fields.lines.indices {
             if settings.location, fields.has("location", at: index) {
