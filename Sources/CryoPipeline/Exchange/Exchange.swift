@@ -102,7 +102,7 @@ package final class Exchange: RequestConsumer {
         self.environment = copy environment
         self.context = copy context
         if self.plan.watchesReplies {
-            (sink, withheld, echo) = Self.watching(self.context.sink, self.plan)
+            (sink, withheld, echo) = Self.watching(self.context.sink, self.plan, self.environment)
         } else {
             (sink, withheld, echo) = (self.context.sink, nil, nil)
         }
