@@ -30,7 +30,7 @@ extension Exchange {
         guard let injection = store?.injection else { return false }
         return switch injection.place {
         case .header: contains(injection.lowercasedName, in: head.fields)
-        case .query: placement.query.map { QueryPairs.contains(injection.name, in: head.fields.bytes[$0]) } ?? false
+        case .query: placement.query.map { QueryPairs.contains(injection.name, in: ArraySlice(head.fields.bytes[$0])) } ?? false
         case .cookie:
             head.fields.lines.indices.contains { index in
                 head.fields.has("cookie", at: index)
@@ -167,7 +167,7 @@ extension Exchange {
             target.append(0x3F)
             target.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[query]))
         }
-        if injectsQuery { appendQuery(placement.query.map { head.fields.bytes[$0] }, on: route, to: &target) }
+        if injectsQuery { appendQuery(placement.query.map { ArraySlice(head.fields.bytes[$0]) }, on: route, to: &target) }
     }
 
     private func appendPath(_ path: UnsafeRawBufferPointer, without prefix: [UInt8], to target: inout [UInt8]) {
