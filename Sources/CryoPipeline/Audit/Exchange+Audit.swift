@@ -54,9 +54,9 @@ extension Exchange {
         writer.plain(context.client)
         appendClientIdentity(&writer)
         writer.member(#""route":"#)
-        if let route = match?.route { route.name.withUnsafeBytes { writer.string(bytes: $0) } } else { writer.null() }
+        if let route { route.name.withUnsafeBytes { writer.string(bytes: $0) } } else { writer.null() }
         writer.member(#""policy":"#)
-        if let policy = match?.route.policy { writer.string(policy.settings.name) } else { writer.null() }
+        if let policy = route?.policy { writer.string(policy.settings.name) } else { writer.null() }
         writer.member(#""upstream":"#)
         if let upstream { writer.string(upstream.settings.name) } else { writer.null() }
         guard let head else {
@@ -79,7 +79,7 @@ extension Exchange {
 
     /// Who the client has proved to be, besides where it came from.
     private func appendClientIdentity(_ writer: inout JSONWriter) {
-        let hasKey = plan.clientKey != nil && match != nil
+        let hasKey = plan.clientKey != nil && route != nil
         guard context.identity != nil || hasKey else { return }
         writer.member(#""identity":"#)
         writer.beginObject()

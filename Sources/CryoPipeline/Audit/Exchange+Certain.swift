@@ -24,8 +24,8 @@ extension Exchange {
     func isAdmittedByAudit() -> Bool {
         guard let audit = plan.auditRules, let sink = plan.auditSink, audit.onFull != .drop, !sink.isWritable else { return true }
         guard audit.onFull == .block else { return isTunnelAdmittedByAudit() }
-        auditPatience = context.scheduler.nanoseconds &+ UInt64(audit.patienceMilliseconds) &* 1_000_000
-        deadlines.audit = context.scheduler.nanoseconds &+ Self.auditPollNanoseconds
+        auditPatience = scheduler.nanoseconds &+ UInt64(audit.patienceMilliseconds) &* 1_000_000
+        deadlines.audit = scheduler.nanoseconds &+ Self.auditPollNanoseconds
         armDeadlines()
         return false
     }
@@ -39,9 +39,9 @@ extension Exchange {
 
     /// Goes on once records are taken again, and gives up at the end of its patience.
     func askAuditAgain(_ nanoseconds: UInt64) {
-        guard let head, let match, let sink = plan.auditSink else { return }
+        guard let head, let route, let sink = plan.auditSink else { return }
         // The token may have come or gone meanwhile.
-        if sink.isWritable { return perform(machine.handle(.begun(tokenStanding(on: match.route, head)))) }
+        if sink.isWritable { return perform(machine.handle(.begun(tokenStanding(on: route, head)))) }
         if nanoseconds >= auditPatience {
             return refuse(.auditUnavailable, status: 503, detail: "no audit record could be written in time")
         }
@@ -52,13 +52,13 @@ extension Exchange {
     func finish(_ withheld: WithheldReply) {
         endWork()
         guard let sink = plan.auditSink, writeAudit() == .written else { return settle(withheld, isWritten: false) }
-        let submit = context.scheduler.submit
+        let submit = scheduler.submit
         let box = ExchangeBox(self, withheld)
         sink.confirm { isWritten in submit { box.settle(isWritten) } }
         guard !isSettled, let patience = plan.auditRules?.patienceMilliseconds else { return }
         deadlines = ExchangeDeadlines()
         deadlines.audit = now &+ UInt64(patience) &* 1_000_000
-        context.scheduler.wake(at: deadlines.audit)
+        scheduler.wake(at: deadlines.audit)
     }
 
     /// The audit's answer did not come in time.
@@ -89,7 +89,7 @@ extension Exchange {
     private func replaceReply(_ withheld: WithheldReply) {
         guard let failure else { return }
         var fields = FieldSection()
-        let format = match?.route.policy?.settings.failureFormat ?? .problem
+        let format = route?.policy?.settings.failureFormat ?? .problem
         fields.append("Content-Type", format.contentType(head?.fields))
         fields.append("Cache-Control", "no-store")
         mark(&fields, kind: failure.kind, .auditUnavailable)
@@ -97,7 +97,7 @@ extension Exchange {
         fields.append("Retry-After", "1")
         shareWithOrigin(&fields)
         let facts = FailureBody.Facts(
-            exchangeID: id, requestID: requestID, route: match?.route.name, attempts: machine.attempts)
+            exchangeID: id, requestID: requestID, route: route?.name, attempts: machine.attempts)
         let body =
             format == .message
             ? FailureBody.renderMessage(failure) : FailureBody.render(failure, facts: facts, held: nil, scanner: environment.scanner)

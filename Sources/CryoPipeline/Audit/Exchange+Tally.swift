@@ -3,27 +3,24 @@
 
 extension Exchange {
     func tally(_ audit: AuditOutcome?) {
-        guard let route = match?.route else {
-            if let statistics = plan.unroutedStatistics { count(in: statistics, audit) }
-            return
-        }
-        if let statistics = route.statistics { count(in: statistics, audit) }
-        if let durations = route.upstreamDurations { records.forEach { count($0, in: durations) } }
-    }
-
-    private func count(in statistics: RouteStatistics, _ audit: AuditOutcome?) {
-        let worker = context.workerIndex
-        statistics.count(outcomes, audit: audit, worker: worker)
-        if let failure { statistics.failures.add(to: failure.reason.position, worker: worker) }
-        statistics.statuses.add(to: Int(statusSent / 100), worker: worker)
         // The clock stands still within a batch: an exchange that began and ended in one took no time, and counts.
         let now = now
-        let duration = now > context.startNanoseconds ? (now - context.startNanoseconds) / 1000 : 0
-        statistics.durations.add(microseconds: duration, worker: worker)
+        let worker = context.workerIndex
+        let ending = ExchangeEnding(
+            outcomes: outcomes, audit: audit, failure: uncommon == nil ? nil : failure?.reason, status: statusSent,
+            microseconds: Self.microseconds(from: context.startNanoseconds, to: now))
+        guard let route else {
+            plan.unroutedStatistics?.count(ending, worker: worker)
+            return
+        }
+        route.statistics?.count(ending, worker: worker)
+        guard let durations = route.upstreamDurations, !records.isEmpty else { return }
+        func count(_ start: UInt64, _ end: UInt64) {
+            durations.add(microseconds: Self.microseconds(from: start, to: end > 0 ? end : now), worker: worker)
+        }
+        count(records.current.startedAt, records.current.endedAt)
+        if records.count > 1 { for record in records.earlier { count(record.startedAt, record.endedAt) } }
     }
 
-    private func count(_ record: AttemptRecord, in durations: DurationHistogram) {
-        let end = record.endedAt > 0 ? record.endedAt : now
-        durations.add(microseconds: end > record.startedAt ? (end - record.startedAt) / 1000 : 0, worker: context.workerIndex)
-    }
+    private static func microseconds(from start: UInt64, to end: UInt64) -> UInt64 { end > start ? (end - start) / 1000 : 0 }
 }

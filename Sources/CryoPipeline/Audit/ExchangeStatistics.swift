@@ -60,20 +60,28 @@ package final class DurationHistogram: Sendable {
         1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000, 30_000_000,
     ]
     private let table: WorkerTable
+    /// Behind the buckets.
+    private let sumIndex = bounds.count + 1
 
     init(workers: Int) { table = WorkerTable(workers: workers, count: Self.bounds.count + 2) }
 
     func add(microseconds: UInt64, worker: Int) {
-        var bucket = 0
-        while bucket < Self.bounds.count, microseconds > Self.bounds[bucket] { bucket += 1 }
         let row = table.row(of: worker)
-        row.add(to: bucket)
-        row.add(microseconds, to: Self.bounds.count + 1)
+        row.add(to: bucket(of: microseconds))
+        row.add(microseconds, to: sumIndex)
+    }
+
+    private func bucket(of microseconds: UInt64) -> Int {
+        // Most exchanges; without a look at the table.
+        if microseconds <= 1_000 { return 0 }
+        var bucket = 1
+        while bucket < Self.bounds.count, microseconds > Self.bounds[bucket] { bucket += 1 }
+        return bucket
     }
 
     /// Not cumulative; one more than there are bounds.
     package var buckets: [UInt64] { (0...Self.bounds.count).map { table.sum($0) } }
-    package var sumMicroseconds: UInt64 { table.sum(Self.bounds.count + 1) }
+    package var sumMicroseconds: UInt64 { table.sum(sumIndex) }
 }
 
 /// What one route's exchanges ended in.
@@ -105,6 +113,14 @@ package final class RouteStatistics: Sendable {
         streams = WorkerTable(workers: workers, count: StreamCount.allCases.count)
     }
 
+    /// Called on worker `worker`, once for each exchange.
+    func count(_ ending: ExchangeEnding, worker: Int) {
+        count(ending.outcomes, audit: ending.audit, worker: worker)
+        if let failure = ending.failure { failures.add(to: failure.position, worker: worker) }
+        statuses.add(to: Int(ending.status / 100), worker: worker)
+        durations.add(microseconds: ending.microseconds, worker: worker)
+    }
+
     func count(_ steps: StepOutcomes, audit: AuditOutcome?, worker: Int) {
         let row = outcomes.row(of: worker)
         func add<Outcome: CaseIterable>(_ start: Int, _ outcome: Outcome?) {
@@ -121,6 +137,15 @@ package final class RouteStatistics: Sendable {
         add(starts.reply, steps.reply)
         add(starts.audit, audit)
     }
+}
+
+/// What is counted of one exchange.
+struct ExchangeEnding {
+    let outcomes: StepOutcomes
+    let audit: AuditOutcome?
+    let failure: FailureReason?
+    let status: UInt16
+    let microseconds: UInt64
 }
 
 private struct OutcomeStarts {

@@ -10,6 +10,7 @@ package final class Exchange: RequestConsumer {
     let plan: PipelinePlan
     let environment: ExchangeEnvironment
     let context: ConnectionContext
+    let scheduler: any Scheduler
     /// Where the reply goes: the connection, or what stands before it.
     let sink: any ReplySink
     package let exchangeID: ExchangeID
@@ -17,8 +18,6 @@ package final class Exchange: RequestConsumer {
     let head: RequestHead?
     /// Where the route step sends the request.
     let placement: Placement
-    /// The route's, or the one a tunnel is asked for to.
-    let upstream: UpstreamPlan?
     var machine = ExchangeMachine(rules: ExchangeRules(retryReasons: []))
     /// For an exchange that never came to the machine: what the steps before it ended in.
     var earlyOutcomes: StepOutcomes?
@@ -93,28 +92,31 @@ package final class Exchange: RequestConsumer {
     // deadlines, monotonic nanoseconds; .max is none
     var deadlines = ExchangeDeadlines()
 
-    package init(head: RequestHead?, plan: PipelinePlan, environment: ExchangeEnvironment, context: ConnectionContext) {
-        self.head = head
-        self.plan = plan
-        self.environment = environment
-        self.context = context
-        if plan.watchesReplies {
-            (sink, withheld, echo) = Self.watching(context.sink, plan, environment)
+    /// Its arguments are borrowed: an initializer that owned them would count each of them twice.
+    package init(
+        head: borrowing RequestHead?, plan: borrowing PipelinePlan, environment: borrowing ExchangeEnvironment,
+        context: borrowing ConnectionContext
+    ) {
+        self.head = copy head
+        self.plan = copy plan
+        self.environment = copy environment
+        self.context = copy context
+        if self.plan.watchesReplies {
+            (sink, withheld, echo) = Self.watching(self.context.sink, self.plan, self.environment)
         } else {
-            (sink, withheld, echo) = (context.sink, nil, nil)
+            (sink, withheld, echo) = (self.context.sink, nil, nil)
         }
-        let scheduler = context.scheduler
+        scheduler = self.context.scheduler
         exchangeID = ExchangeID(
-            unixMicroseconds: context.startUnixMicroseconds, randomHigh: scheduler.random(), randomLow: scheduler.random())
-        if let head {
-            placement = Self.place(head, by: plan, context, pseudonym: environment.pseudonym)
+            unixMicroseconds: self.context.startUnixMicroseconds, randomHigh: scheduler.random(), randomLow: scheduler.random())
+        if let head = self.head {
+            placement = Self.place(head, by: self.plan, self.context, pseudonym: self.environment.pseudonym)
             clientRequestID = Self.acceptableRequestID(head)
         } else {
             placement = Placement(.none)
             clientRequestID = []
         }
-        upstream = placement.match?.route.upstream ?? placement.tunnel
-        environment.counters.begin()
+        self.environment.counters.begin()
     }
 
     private static func acceptableRequestID(_ head: RequestHead) -> [UInt8] {
@@ -126,8 +128,11 @@ package final class Exchange: RequestConsumer {
     package var id: [UInt8] { exchangeID.bytes }
     /// What client and upstream are told in X-Request-Id.
     var requestID: [UInt8] { clientRequestID.isEmpty ? id : clientRequestID }
-    var match: RouteMatch? { @inline(__always) _read { yield placement.match } }
-    var now: UInt64 { context.scheduler.nanoseconds }
+    /// nil: there is none for it.
+    var route: RoutePlan? { placement.route }
+    /// The route's, or the one a tunnel is asked for to.
+    var upstream: UpstreamPlan? { placement.route?.upstream ?? placement.tunnel }
+    var now: UInt64 { scheduler.nanoseconds }
     var outcomes: StepOutcomes { earlyOutcomes ?? machine.outcomes }
     var isReplayable: Bool { body?.isReplayable ?? true }
 
@@ -142,7 +147,7 @@ package final class Exchange: RequestConsumer {
         case .refused(let reason, let status, let detail): refuse(reason, status: status, detail: detail)
         case .preflight: answerPreflight()
         case .tunnel: connect()
-        case .matched: if let route = placement.match?.route { begin(on: route, head) }
+        case .matched: if let route { begin(on: route, head) }
         }
     }
 
@@ -256,7 +261,7 @@ package final class Exchange: RequestConsumer {
         case .replyHeld(let reason): streamResponse(marked: reason)
         case .giveUpAndRefresh(let reason, let repliesHeld):
             noteRefusal()
-            match?.route.credentials?.refreshInBackground(.refused(version: credential?.version ?? 0))
+            route?.credentials?.refreshInBackground(.refused(version: credential?.version ?? 0))
             if repliesHeld { streamResponse(marked: reason) } else { replyFailure(reason, status: nil) }
         case .finish:
             if let stream { endStream(stream) }
@@ -303,21 +308,20 @@ package final class Exchange: RequestConsumer {
     func armDeadlines() {
         guard !isOver else { return }
         let nearest = deadlines.nearest
-        if nearest < .max { context.scheduler.wake(at: nearest) }
+        if nearest < .max { scheduler.wake(at: nearest) }
     }
 
     func touchIdle() {
         if isTunnel { return touchTunnelIdle() }
-        guard let upstream, upstream.idleNanoseconds > 0 else { return }
-        var length = upstream.idleNanoseconds
-        if mediaType.isStream, let own = match?.route.settings.streams.idleMilliseconds { length = UInt64(own) * 1_000_000 }
+        guard var length = route?.upstream.idleNanoseconds ?? connectUpstream?.idleNanoseconds, length > 0 else { return }
+        if mediaType.isStream, let own = route?.settings.streams.idleMilliseconds { length = UInt64(own) * 1_000_000 }
         deadlines.idle = now &+ length
     }
 
     /// The total time begins when the whole request is here: a slow upload is bounded by the read step.
     private func startTotalDeadline() {
-        guard placement.match != nil, let upstream, upstream.totalNanoseconds > 0 else { return }
-        deadlines.total = now &+ upstream.totalNanoseconds
+        guard let length = route?.upstream.totalNanoseconds, length > 0 else { return }
+        deadlines.total = now &+ length
         armDeadlines()
     }
 }

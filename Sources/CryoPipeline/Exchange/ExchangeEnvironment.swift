@@ -23,6 +23,7 @@ package final class ExchangeEnvironment {
     private var planReload: UInt64 = 0
     private var requestMemory = RequestMemory()
     private var replyFields = FieldSection()
+    private var heldBytes: [UInt8] = []
 
     package init(
         forwarder: any Forwarder, scanner: JSONScanner, openSpill: @escaping () -> SpillFile?,
@@ -56,6 +57,8 @@ package final class ExchangeEnvironment {
 
     /// Larger pieces of memory are not kept from one exchange to the next.
     static let keptBytesMax = 65_536
+    /// A judged body of 64 KiB still fits.
+    static let keptHeldBytesMax = 131_072
 
     /// Exchanges the memory of a request, which is nobody's between two attempts: before the request is written, and when it has gone out.
     func swapMemory(with request: inout AttemptRequest) {
@@ -65,6 +68,16 @@ package final class ExchangeEnvironment {
         if requestMemory.target.capacity > Self.keptBytesMax || requestMemory.fields.bytes.capacity > Self.keptBytesMax {
             requestMemory = RequestMemory()
         }
+    }
+
+    /// For the first bytes of a body that is held back.
+    func lendHeld(_ bytes: inout [UInt8]) { if bytes.capacity == 0 { swap(&bytes, &heldBytes) } }
+
+    /// The exchange is over. What another still holds is nobody's to write into, and makes way for new memory by itself.
+    func keepHeld(_ bytes: inout [UInt8]) {
+        guard bytes.capacity <= Self.keptHeldBytesMax else { return }
+        bytes.removeAll(keepingCapacity: true)
+        swap(&bytes, &heldBytes)
     }
 
     /// A copy of the fields of an answer, which can be changed for the client.

@@ -18,7 +18,7 @@ package final class ConnectionContext {
     /// The peer's address as text, `127.0.0.1:4711` or `unix`.
     package let client: [UInt8]
     /// Where in it the address lies, without port and brackets.
-    let clientAddress: Range<Int>
+    private let clientAddress: Range<Int>
     /// The index of the worker that owns the connection.
     package let workerIndex: Int
     /// The port the client connected to; 0 on a UNIX socket.
@@ -48,6 +48,10 @@ package final class ConnectionContext {
         self.startNanoseconds = startNanoseconds
         self.startUnixMicroseconds = startUnixMicroseconds
         self.identity = identity
+    }
+
+    func withClientAddress(_ body: (UnsafeRawBufferPointer) -> Void) {
+        client.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[clientAddress])) }
     }
 
     private static func address(in client: [UInt8]) -> Range<Int> {

@@ -6,7 +6,7 @@ import CryoHTTP
 
 extension Exchange {
     /// Whether the policy of the route only marks what the upstream answered.
-    var annotatesFailures: Bool { match?.route.policy?.settings.failureMode == .annotate }
+    var annotatesFailures: Bool { route?.policy?.settings.failureMode == .annotate }
 
     /// The whole answer is here, so that it can be sent in the place of the failure JSON. Where only its beginning is held, as of a
     /// body over the window, the failure JSON is all that can be said.

@@ -12,7 +12,7 @@ extension Exchange {
 
     /// nil: the text the failure already has.
     func message(of failure: Failure, _ language: MessageLanguage) -> [UInt8]? {
-        guard let policy = match?.route.policy else { return nil }
+        guard let policy = route?.policy else { return nil }
         let byReason = policy.settings.reasonMessages[failure.reason]?.bytes(in: language)
         switch failure.reason {
         case .businessRejected:
@@ -37,12 +37,12 @@ extension Exchange {
     }
 
     var codeRule: CodeRule? {
-        guard let business, let policy = match?.route.policy else { return nil }
+        guard let business, let policy = route?.policy else { return nil }
         return policy.codes.rule(for: business.codeText)
     }
 
     func apply(_ business: BusinessFailure, to failure: inout Failure) {
-        let route = match?.route
+        let route = route
         failure.upstreamStatus = response?.status
         failure.businessCode = business.rawCode
         failure.domain = "BusinessError"
@@ -62,7 +62,7 @@ extension Exchange {
     /// Only what is final ends the session: a code that asked for a refresh which may still succeed later does not. Compare-and-set: of
     /// many failures of one login only one ends it, and none ends a newer one, or outlives a newer token (ledger AS2, AS6).
     private func endSession(as policy: PolicyPlan) {
-        guard let store = match?.route.credentials, store.canRefresh, let revision,
+        guard let store = route?.credentials, store.canRefresh, let revision,
             store.logOut(expected: revision, tokenVersion: credential?.version)
         else { return }
         plan.hooks?.sessionExpired(policy: policy.settings.name, token: store.settings.name, revision: revision)

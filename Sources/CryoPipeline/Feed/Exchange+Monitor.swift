@@ -93,7 +93,7 @@ extension Exchange {
             writer.field("number", Int64(number))
             writer.field("delay_ms", Int64(clamping: delay))
         case .refreshing(let isLeader):
-            writer.field("token", match?.route.credentials?.settings.name ?? "")
+            writer.field("token", route?.credentials?.settings.name ?? "")
             writer.field("leads", isLeader)
         case .finished:
             writer.field("status", Int64(statusSent))

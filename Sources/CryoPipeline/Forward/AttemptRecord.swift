@@ -20,7 +20,8 @@ struct AttemptRecord {
 
 /// All attempts of an exchange, the present one last. Most exchanges make one, which lies in place.
 struct AttemptRecords: RandomAccessCollection {
-    private var earlier: [AttemptRecord] = []
+    /// All but the present one.
+    private(set) var earlier: [AttemptRecord] = []
     private(set) var count = 0
     /// The present attempt's, or the last one's. Means nothing before the first.
     var current = AttemptRecord(startedAt: 0)
@@ -33,13 +34,8 @@ struct AttemptRecords: RandomAccessCollection {
 
     var startIndex: Int { 0 }
     var endIndex: Int { count }
+    var isEmpty: Bool { count == 0 }
     var last: AttemptRecord? { count > 0 ? current : nil }
-
-    /// Without an iterator, which would copy all of them.
-    func forEach(_ body: (AttemptRecord) -> Void) {
-        for record in earlier { body(record) }
-        if count > 0 { body(current) }
-    }
 
     subscript(index: Int) -> AttemptRecord { index == count - 1 ? current : earlier[index] }
 }

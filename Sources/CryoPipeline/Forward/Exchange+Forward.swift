@@ -32,7 +32,7 @@ extension Exchange {
 
     private func noteAttempt(to upstream: UpstreamPlan) {
         var record = AttemptRecord(startedAt: now)
-        record.isSigned = connectUpstream == nil && upstream.signer != nil
+        record.isSigned = connectUpstream == nil && upstream.isSigned
         if machine.carriesToken, let credential {
             record.tokenVersion = credential.version
             record.isTokenUnwritten = credential.isUnwritten
@@ -42,16 +42,19 @@ extension Exchange {
 
     /// False: it could not be signed; the exchange has answered.
     private func write(_ request: inout AttemptRequest, _ head: RequestHead) -> Bool {
-        request.method.removeAll(keepingCapacity: true)
-        head.fields.bytes.withUnsafeBytes { request.method.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[head.method])) }
-        guard let match else {
+        head.fields.bytes.withUnsafeBytes { bytes in
+            let method = UnsafeRawBufferPointer(rebasing: bytes[head.method])
+            // The last request's is in this memory, and often the same.
+            if !equals(method, request.method) { request.method = Array(method) }
+        }
+        guard let route else {
             writeConnect(&request, head)
             return true
         }
-        writeTarget(&request.target, head, match)
-        writeFields(&request.fields, head, on: match.route)
-        request.framing = isHead ? .none : head.framing
-        return match.route.upstream.signer == nil || sign(&request, on: match.route)
+        writeTarget(&request.target, head, on: route)
+        writeFields(&request.fields, head, on: route)
+        request.framing = head.isMethod("HEAD") ? .none : head.framing
+        return !route.upstream.isSigned || sign(&request, on: route)
     }
 
     var isHead: Bool { head?.isMethod("HEAD") ?? false }
@@ -122,11 +125,11 @@ extension Exchange {
         touchIdle()
         if !records.isEmpty { records.current.status = head.status }
         tell(.responseReceived)
-        retryAfterSeconds = RetryRule.retryAfterSeconds(head.fields, nowUnixSeconds: context.scheduler.unixMicroseconds / 1_000_000)
+        retryAfterSeconds = RetryRule.retryAfterSeconds(head.fields, nowUnixSeconds: scheduler.unixMicroseconds / 1_000_000)
         let action = machine.handle(
             .headReceived(
                 disposition(of: head), refusesToken: refusesToken(head.status),
-                isRetryStatus: machine.rules.retryLimit > 0 && match?.route.retry.allows(head.status) ?? false,
+                isRetryStatus: machine.rules.retryLimit > 0 && route?.retry.allows(head.status) ?? false,
                 isReplayable: isReplayable))
         settleHead(head.status)
         perform(action)
@@ -134,7 +137,7 @@ extension Exchange {
     }
 
     private func refusesToken(_ status: UInt16) -> Bool {
-        match?.route.credentials?.settings.refresh.onStatus.contains(status) ?? false
+        route?.credentials?.settings.refresh.onStatus.contains(status) ?? false
     }
 
     package func attemptReceivedBody(_ id: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Flow {
@@ -215,15 +218,18 @@ extension Exchange {
     }
 
     private var heldBytesMax: Int {
-        if case .holding(.judgement) = machine.state { return match?.route.policy?.settings.bodyBytesMax ?? 0 }
+        if case .holding(.judgement) = machine.state { return route?.policy?.settings.bodyBytesMax ?? 0 }
         if case .holding(.firstEvent) = machine.state { return Self.lookAheadBytesMax }
         return FailureBody.responseDataBytesMax
     }
 
     private func hold(_ bytes: UnsafeRawBufferPointer) -> Flow {
         // With its announced length and the scanner's padding a body is never moved.
-        if held.bytes.isEmpty, case .length(let length) = responseFraming, length <= UInt64(heldBytesMax) {
-            held.bytes.reserveCapacity(Int(length) + JSONScanner.padding)
+        if held.bytes.isEmpty {
+            environment.lendHeld(&held.bytes)
+            if case .length(let length) = responseFraming, length <= UInt64(heldBytesMax) {
+                held.bytes.reserveCapacity(Int(length) + JSONScanner.padding)
+            }
         }
         held.bytes.append(contentsOf: bytes)
         if firstEvent != nil, lookForFirstEvent(in: bytes) { return machine.state == .streaming && isAttemptOpen ? .more : .pause }

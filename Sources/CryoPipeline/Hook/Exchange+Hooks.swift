@@ -22,14 +22,14 @@ extension Exchange {
             shown?.bytes = kept
             shown?.isTruncated = true
         }
-        let facts = FailureBody.Facts(exchangeID: id, requestID: requestID, route: match?.route.name, attempts: machine.attempts)
+        let facts = FailureBody.Facts(exchangeID: id, requestID: requestID, route: route?.name, attempts: machine.attempts)
         var body = FailureBody.render(failure, facts: facts, held: shown, scanner: environment.scanner)
         plan.redactor.scrub(&body)
         tellHooks(failure, body: body)
     }
 
-    private var hookToken: String? { match?.route.credentials?.settings.name }
-    private var hookPolicy: String? { match?.route.policy?.settings.name }
+    private var hookToken: String? { route?.credentials?.settings.name }
+    private var hookPolicy: String? { route?.policy?.settings.name }
 
     private func hooksThatCare(_ failure: Failure) -> (any HookSink)? {
         // A hook that calls a route of this gateway must not be the cause of the next hook.

@@ -5,28 +5,32 @@ import CryoHTTP
 
 extension Exchange {
     func tokenStanding(on route: RoutePlan, _ head: RequestHead) -> TokenStanding {
-        guard let store = route.credentials else { return route.requiresToken ? .missing : .notApplicable }
-        switch store.settings.inject.onClientValue {
-        case .replace: break
-        case .keep: if hasClientValue(head, store.injection) { return .keptClientValue }
-        case .reject: if hasClientValue(head, store.injection) { return .clientValueRejected }
+        // Asked through the route each time: a store is counted by the workers all at once, which makes a reference of our own dear.
+        guard let onClientValue = route.credentials?.settings.inject.onClientValue else {
+            return route.requiresToken ? .missing : .notApplicable
         }
-        credential = store.snapshot()
+        switch onClientValue {
+        case .replace: break
+        case .keep: if hasClientValue(head, of: route.credentials) { return .keptClientValue }
+        case .reject: if hasClientValue(head, of: route.credentials) { return .clientValueRejected }
+        }
+        credential = route.credentials?.snapshot()
         revision = credential?.revision
-        guard let credential else { return store.canRefresh ? .unusable : .missing }
-        guard let expiresAt = credential.expiresAt else { return .ready }
-        let unixSeconds = context.scheduler.unixMicroseconds / 1_000_000
-        if unixSeconds >= expiresAt { return store.canRefresh ? .unusable : .missing }
-        if let refreshAt = credential.refreshAt, unixSeconds >= refreshAt {
-            store.refreshInBackground(.early(version: credential.version))
+        guard credential != nil else { return route.rules.canRefresh ? .unusable : .missing }
+        guard let expiresAt = credential?.expiresAt else { return .ready }
+        let unixSeconds = scheduler.unixMicroseconds / 1_000_000
+        if unixSeconds >= expiresAt { return route.rules.canRefresh ? .unusable : .missing }
+        if let refreshAt = credential?.refreshAt, unixSeconds >= refreshAt {
+            route.credentials?.refreshInBackground(.early(version: credential?.version ?? 0))
         }
         return .ready
     }
 
-    private func hasClientValue(_ head: RequestHead, _ injection: Injection) -> Bool {
-        switch injection.place {
+    private func hasClientValue(_ head: RequestHead, of store: CredentialStore?) -> Bool {
+        guard let injection = store?.injection else { return false }
+        return switch injection.place {
         case .header: contains(injection.lowercasedName, in: head.fields)
-        case .query: match?.query.map { QueryPairs.contains(injection.name, in: ArraySlice(head.fields.bytes[$0])) } ?? false
+        case .query: placement.query.map { QueryPairs.contains(injection.name, in: ArraySlice(head.fields.bytes[$0])) } ?? false
         case .cookie:
             head.fields.lines.indices.contains { index in
                 head.fields.has("cookie", at: index)
@@ -58,9 +62,8 @@ extension Exchange {
         fields.remove("cryonet-policy")
         removeClientSignature(&fields)
         let store = machine.rules.injectsToken ? route.credentials : nil
-        var cookies = store.flatMap { removeClientValue($0.injection, from: &fields) }
-        context.client.withUnsafeBytes { client in
-            let address = UnsafeRawBufferPointer(rebasing: client[context.clientAddress])
+        var cookies = store.flatMap { removeClientValue(of: $0, from: &fields) }
+        context.withClientAddress { address in
             setForwardingFields(
                 &fields, ForwardingFacts(clientAddress: address, isSecure: context.isTLS, isTrusted: isTrustedProxy(address)))
         }
@@ -114,16 +117,16 @@ extension Exchange {
 
     /// What the client put where the token goes. A query's is left out when the target is built. Returns the client's other cookies where
     /// one carries the token.
-    private func removeClientValue(_ injection: Injection, from fields: inout FieldSection) -> [[UInt8]]? {
-        switch injection.place {
+    private func removeClientValue(of store: CredentialStore, from fields: inout FieldSection) -> [[UInt8]]? {
+        switch store.injection.place {
         case .header:
-            while let index = indexOf(injection.lowercasedName, in: fields) { fields.remove(at: index) }
+            while let index = indexOf(store.injection.lowercasedName, in: fields) { fields.remove(at: index) }
             return nil
         case .query: return nil
         case .cookie:
             var cookies: [[UInt8]] = []
             for index in fields.lines.indices where fields.has("cookie", at: index) {
-                cookies += CookiePairs.removing(injection.name, from: fields.withValue(at: index) { Array($0) })
+                cookies += CookiePairs.removing(store.injection.name, from: fields.withValue(at: index) { Array($0) })
             }
             fields.remove("cookie")
             return cookies
@@ -132,40 +135,43 @@ extension Exchange {
 
     /// Adds the present token. `cookies`: the others, where it is one.
     private func inject(_ store: CredentialStore, _ cookies: [[UInt8]]?, into fields: inout FieldSection) {
-        let carried = machine.carriesToken ? credential : nil
-        carried?.noteUse()
+        let value = machine.carriesToken ? credential?.injectedValue : nil
+        if value != nil { credential?.noteUse() }
         switch store.injection.place {
-        case .header: if let carried { fields.append(name: store.injection.name, value: carried.injectedValue) }
+        case .header: if let value { fields.append(name: store.injection.name, value: value) }
         case .cookie:
             // One line for all (RFC 6265 §5.4).
-            let all = (cookies ?? []) + (carried.map { [$0.injectedValue] } ?? [])
+            let all = (cookies ?? []) + (value.map { [$0] } ?? [])
             if !all.isEmpty { fields.append("Cookie", Array(all.joined(separator: [0x3B, 0x20]))) }
         case .query: break
         }
     }
 
     /// The origin-form target: base path, the client's path less the stripped prefix, the query untouched but for a token that goes there.
-    func writeTarget(_ target: inout [UInt8], _ head: RequestHead, _ match: RouteMatch) {
+    func writeTarget(_ target: inout [UInt8], _ head: RequestHead, on route: RoutePlan) {
         target.removeAll(keepingCapacity: true)
-        let route = match.route
         let injectsQuery = machine.rules.injectsToken && route.credentials?.injection.place == .query
         head.fields.bytes.withUnsafeBytes { bytes in
-            let path = UnsafeRawBufferPointer(rebasing: bytes[match.path])
-            if match.isAbsolute {
+            let path = UnsafeRawBufferPointer(rebasing: bytes[placement.path])
+            if placement.isAbsolute {
                 target.append(contentsOf: path)
             } else {
                 if !route.upstream.basePath.isEmpty { target.append(contentsOf: route.upstream.basePath) }
-                appendPath(path, without: route.stripPrefix, to: &target)
+                if route.stripPrefix.isEmpty {
+                    target.append(contentsOf: path)
+                } else {
+                    appendPath(path, without: route.stripPrefix, to: &target)
+                }
             }
-            guard !injectsQuery, let query = match.query else { return }
+            guard !injectsQuery, let query = placement.query else { return }
             target.append(0x3F)
             target.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[query]))
         }
-        if injectsQuery { appendQuery(match.query.map { ArraySlice(head.fields.bytes[$0]) }, on: route, to: &target) }
+        if injectsQuery { appendQuery(placement.query.map { ArraySlice(head.fields.bytes[$0]) }, on: route, to: &target) }
     }
 
     private func appendPath(_ path: UnsafeRawBufferPointer, without prefix: [UInt8], to target: inout [UInt8]) {
-        guard !prefix.isEmpty, path.starts(with: prefix) else { return target.append(contentsOf: path) }
+        guard path.starts(with: prefix) else { return target.append(contentsOf: path) }
         let rest = UnsafeRawBufferPointer(rebasing: path[prefix.count...])
         guard prefix.last == 0x2F || rest.isEmpty || rest.first == 0x2F else { return target.append(contentsOf: path) }
         if rest.first != 0x2F { target.append(0x2F) }

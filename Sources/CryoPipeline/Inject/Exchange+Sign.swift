@@ -4,14 +4,14 @@
 import CryoHTTP
 
 extension Exchange {
-    private var signer: RequestSigner? { match?.route.upstream.signer }
+    private var signer: RequestSigner? { route?.upstream.signer }
 
     /// The body must be known before the head goes out.
-    var signsBody: Bool { body != nil && !isHead && !isTunnel && signer?.settings.coversBody ?? false }
+    var signsBody: Bool { body != nil && route?.upstream.isSigned == true && !isHead && !isTunnel && signer?.settings.coversBody ?? false }
 
     /// What the client says about a signature and a digest is not true of what we send.
     func removeClientSignature(_ fields: inout FieldSection) {
-        guard let signer else { return }
+        guard route?.upstream.isSigned == true, let signer else { return }
         fields.remove("signature")
         fields.remove("signature-input")
         if signer.settings.coversBody { fields.remove("content-digest") }
@@ -71,7 +71,7 @@ extension Exchange {
         }
         let signature = MessageSignature(
             method: request.method, isTLS: route.upstream.settings.url.isTLS, authority: route.upstream.authority, target: request.target,
-            fields: request.fields, settings: signer.settings, created: context.scheduler.unixMicroseconds / 1_000_000,
+            fields: request.fields, settings: signer.settings, created: scheduler.unixMicroseconds / 1_000_000,
             nonce: signer.settings.hasNonce ? makeNonce() : nil)
         let (base, parameters) = signature.base()
         guard let code = signer.authenticate(base) else { return failSigning() }
@@ -82,7 +82,7 @@ extension Exchange {
     }
 
     private func makeNonce() -> [UInt8] {
-        let random = [context.scheduler.random(), context.scheduler.random()]
+        let random = [scheduler.random(), scheduler.random()]
         return random.withUnsafeBytes { Base64.encode($0) }
     }
 

@@ -29,13 +29,13 @@ extension Exchange {
         switch mode {
         case .pass: if let given { trace = ExchangeTrace(context: given, callerID: given.parentID) }
         case .join, .make:
-            let ownID = ExchangeTrace.id(context.scheduler.random())
+            let ownID = ExchangeTrace.id(scheduler.random())
             if var joined = given {
                 let callerID = joined.parentID
                 joined.parentID = ownID
                 trace = ExchangeTrace(context: joined, callerID: callerID)
             } else if case .make = mode {
-                let traceID = ExchangeTrace.id(context.scheduler.random(), context.scheduler.random())
+                let traceID = ExchangeTrace.id(scheduler.random(), scheduler.random())
                 trace = ExchangeTrace(context: TraceContext(traceID: traceID, parentID: ownID, flags: [0x30, 0x31]), callerID: nil)
             }
         }

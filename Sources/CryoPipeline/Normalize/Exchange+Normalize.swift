@@ -7,7 +7,7 @@ import CryoJSON
 extension Exchange {
     /// HTTP status first; then, for 2xx, whether there is a body to judge (ledger §I).
     func disposition(of response: ResponseHead) -> HeadDisposition {
-        guard let policy = match?.route.policy, policy.settings.view != .raw else { return .passThrough }
+        guard let policy = route?.policy, policy.settings.view != .raw else { return .passThrough }
         switch response.status {
         // A part of a body (206) can't be judged: it is what the client asked for.
         case 204, 205, 206, 304, 300..<400, 100..<200: return .passThrough
@@ -39,7 +39,7 @@ extension Exchange {
     }
 
     func judge() {
-        guard let policy = match?.route.policy else { return }
+        guard let policy = route?.policy else { return }
         let result = verdictOnHeldBody(policy)
         settleJudged(result)
         perform(machine.handle(.judged(result, isReplayable: isReplayable)))
@@ -70,8 +70,8 @@ extension Exchange {
 
     func rejection(_ failure: BusinessFailure) -> JudgeResult {
         business = failure
-        let refusesToken = failure.codeText.map { match?.route.refreshBusinessCodes.contains($0) ?? false } ?? false
-        let isRetryCode = failure.codeText.map { match?.route.retry.allows(businessCode: $0) ?? false } ?? false
+        let refusesToken = failure.codeText.map { route?.refreshBusinessCodes.contains($0) ?? false } ?? false
+        let isRetryCode = failure.codeText.map { route?.retry.allows(businessCode: $0) ?? false } ?? false
         return .rejected(refusesToken: refusesToken, isRetryCode: isRetryCode)
     }
 
@@ -128,7 +128,7 @@ extension Exchange {
 
     /// Whether this 2xx to HEAD stands for an answer whose payload alone would be sent.
     var describesPart: Bool {
-        guard isHead, let policy = match?.route.policy, let response, 200..<300 ~= response.status else { return false }
+        guard isHead, let policy = route?.policy, let response, 200..<300 ~= response.status else { return false }
         return policy.settings.view == .data
     }
 

@@ -56,7 +56,7 @@ extension Exchange {
 
     /// Takes held bytes; judges the first event once it is there.
     func lookForFirstEvent(in bytes: UnsafeRawBufferPointer) -> Bool {
-        guard let content = firstEvent?.find(in: bytes), let policy = match?.route.policy else { return false }
+        guard let content = firstEvent?.find(in: bytes), let policy = route?.policy else { return false }
         endLookAhead()
         isHolding = false
         isHeldPaused = true

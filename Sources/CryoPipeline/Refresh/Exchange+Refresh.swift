@@ -6,7 +6,7 @@ extension Exchange {
     private static let demandRoundsMax = 3
 
     func demandToken() {
-        guard let store = match?.route.credentials else { return }
+        guard let store = route?.credentials else { return }
         var refused = machine.state == .awaitingRefresh ? credential?.version ?? 0 : nil
         for _ in 0..<Self.demandRoundsMax {
             let cause: RefreshCause =
@@ -26,7 +26,7 @@ extension Exchange {
     private func demand(_ cause: RefreshCause, of store: CredentialStore) -> TokenDemand {
         // SAFETY: the box is opened on this worker only, by the work that `submit` brings back to it.
         nonisolated(unsafe) let exchange = self
-        let submit = context.scheduler.submit
+        let submit = scheduler.submit
         return store.demand(cause) { answer in
             submit { exchange.receiveToken(answer) }
         }
@@ -41,7 +41,7 @@ extension Exchange {
     }
 
     private func receiveToken(_ answer: TokenAnswer) {
-        guard !isOver, ticket != nil, let store = match?.route.credentials else { return }
+        guard !isOver, ticket != nil, let store = route?.credentials else { return }
         ticket = nil
         deadlines.tokenWait = .max
         var answer = answer
@@ -71,7 +71,7 @@ extension Exchange {
     /// Before another attempt after a transient failure: the newest token of the exchange's own login (ledger TK4). False when that
     /// one has expired meanwhile.
     func takeLatestToken() -> Bool {
-        guard machine.carriesToken, let store = match?.route.credentials else { return true }
+        guard machine.carriesToken, let store = route?.credentials else { return true }
         if let latest = store.snapshot(), latest.revision == revision { credential = latest }
         return isTokenUsable
     }
@@ -79,12 +79,12 @@ extension Exchange {
     /// An expired token is never sent (design §7).
     var isTokenUsable: Bool {
         guard let credential else { return false }
-        return credential.expiresAt.map { context.scheduler.unixMicroseconds / 1_000_000 < $0 } ?? true
+        return credential.expiresAt.map { scheduler.unixMicroseconds / 1_000_000 < $0 } ?? true
     }
 
     func withdrawTicket() {
         guard let ticket else { return }
         self.ticket = nil
-        match?.route.credentials?.withdraw(ticket: ticket)
+        route?.credentials?.withdraw(ticket: ticket)
     }
 }

@@ -24,7 +24,6 @@ extension Exchange {
         }
         openStream(response)
         sendHead(response.status, &fields, responseFraming)
-        environment.keep(&fields)
         let wasPaused = isHeldPaused
         isHeldPaused = false
         isHolding = false
@@ -58,6 +57,7 @@ extension Exchange {
     func replyJudged() {
         guard let response else { return replyFailure(.internalError, status: nil) }
         var fields = endToEndFields(of: response)
+        var part: Range<Int>?
         switch verdict {
         case .accepted(.slice(let range)):
             describePart(&fields)
@@ -65,11 +65,15 @@ extension Exchange {
                 fields.remove("content-type")
                 fields.append("Content-Type", "application/json")
             }
-            let whole = decoded ?? held.bytes
-            let namesChange = match?.route.policy?.settings.keys == .camelCase
-            held.bytes = whole.withUnsafeBytes { bytes in
-                let part = UnsafeRawBufferPointer(rebasing: bytes[range])
-                return namesChange ? JSONKeyCase.camelCased(part) : Array(part)
+            let namesChange = route?.policy?.settings.keys == .camelCase
+            if namesChange || plan.auditRules?.keepsBodies == true {
+                let whole = decoded ?? held.bytes
+                held.bytes = whole.withUnsafeBytes { bytes in
+                    let part = UnsafeRawBufferPointer(rebasing: bytes[range])
+                    return namesChange ? JSONKeyCase.camelCased(part) : Array(part)
+                }
+            } else {
+                part = range
             }
         case .accepted(.text(let text)):
             describePart(&fields)
@@ -78,11 +82,20 @@ extension Exchange {
             held.bytes = text
         default: break
         }
-        sendHead(response.status, &fields, .length(UInt64(held.bytes.count)))
-        bytesSent += UInt64(held.bytes.count)
-        tell(.dataWritten(held.bytes.count))
-        _ = held.bytes.withUnsafeBytes { sink.sendBody($0) }
+        if let part {
+            let whole = decoded ?? held.bytes
+            whole.withUnsafeBytes { sendWhole(response.status, &fields, UnsafeRawBufferPointer(rebasing: $0[part])) }
+        } else {
+            held.bytes.withUnsafeBytes { sendWhole(response.status, &fields, $0) }
+        }
         finishReply()
+    }
+
+    private func sendWhole(_ status: UInt16, _ fields: inout FieldSection, _ body: UnsafeRawBufferPointer) {
+        sendHead(status, &fields, .length(UInt64(body.count)))
+        bytesSent += UInt64(body.count)
+        tell(.dataWritten(body.count))
+        _ = sink.sendBody(body)
     }
 
     /// The fields that go on to the client. The framing is the sink's to say, except where there is no body to frame.
@@ -98,11 +111,13 @@ extension Exchange {
         return fields
     }
 
+    /// The fields are gone afterwards: their memory serves the next reply.
     func sendHead(_ status: UInt16, _ fields: inout FieldSection, _ framing: BodyFraming) {
         statusSent = status
         shareWithOrigin(&fields)
         appendTiming(&fields)
         sink.sendHead(status: status, fields: fields, framing: framing)
+        environment.keep(&fields)
     }
 
     // MARK: Failures
@@ -144,7 +159,7 @@ extension Exchange {
         self.failure = failure
         if canAnnotate(reason) { return replyAnnotated(failure) }
         cancelAttempt()
-        let format = match?.route.policy?.settings.failureFormat ?? .problem
+        let format = route?.policy?.settings.failureFormat ?? .problem
         var fields = showsUpstreamBody(reason) ? fieldsBesideBody() : FieldSection()
         fields.append("Content-Type", format.contentType(head?.fields))
         fields.append("Cache-Control", "no-store")
@@ -174,8 +189,8 @@ extension Exchange {
     /// As the client gets it, and the hooks with it.
     func renderFailure(_ failure: Failure, held: HeldBody?) -> [UInt8] {
         let facts = FailureBody.Facts(
-            exchangeID: id, requestID: requestID, route: match?.route.name, attempts: machine.attempts)
-        let isMessage = match?.route.policy?.settings.failureFormat == .message
+            exchangeID: id, requestID: requestID, route: route?.name, attempts: machine.attempts)
+        let isMessage = route?.policy?.settings.failureFormat == .message
         var body =
             isMessage
             ? FailureBody.renderMessage(failure) : FailureBody.render(failure, facts: facts, held: held, scanner: environment.scanner)
@@ -207,7 +222,7 @@ extension Exchange {
         }
         if let status { failure.status = status }
         if let message = message(of: failure, language) { failure.message = message }
-        if let policy = match?.route.policy, policy.codes.namesCodes {
+        if let policy = route?.policy, policy.codes.namesCodes {
             failure.codeName = failure.codeName ?? CodeTable.unknownName
         }
         failure.underlying = underlyingDetail
@@ -296,11 +311,12 @@ extension Exchange {
         endWork()
         tally(writeAudit())
         environment.counters.end()
+        if !held.bytes.isEmpty { environment.keepHeld(&held.bytes) }
     }
 
     func endWork() {
         if let echo, echo.hasFound {
-            plan.echoes?.note(route: match?.route.settings.name ?? "-", isBlocked: plan.blocksEchoes, nanoseconds: now)
+            plan.echoes?.note(route: route?.settings.name ?? "-", isBlocked: plan.blocksEchoes, nanoseconds: now)
         }
         withdrawTicket()
         cancelAttempt()

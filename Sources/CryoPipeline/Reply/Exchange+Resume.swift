@@ -26,13 +26,13 @@ extension Exchange {
 
     /// Waits before attempt `number` (from 0) to go on.
     func reconnect(_ number: UInt32) {
-        guard let stream, let settings = match?.route.settings.streams.reconnect else { return }
+        guard let stream, let settings = route?.settings.streams.reconnect else { return }
         cancelAttempt()
         stream.restart()
         countStream(.reconnects)
         if deadlines.total == .max { deadlines.total = now &+ UInt64(settings.totalMilliseconds) * 1_000_000 }
         let delay = settings.delayNanoseconds(
-            number: number, asked: stream.retryMilliseconds, retryAfterSeconds: retryAfterSeconds, random: context.scheduler.random())
+            number: number, asked: stream.retryMilliseconds, retryAfterSeconds: retryAfterSeconds, random: scheduler.random())
         retryAfterSeconds = nil
         let due = now &+ delay
         if due >= deadlines.total { return perform(machine.handle(.retryDenied(.noTimeLeft))) }
@@ -53,9 +53,9 @@ extension Exchange {
         if !records.isEmpty { records.current.status = head.status }
         let answer = resumeAnswer(head, framing)
         if answer == .busy {
-            retryAfterSeconds = RetryRule.retryAfterSeconds(head.fields, nowUnixSeconds: context.scheduler.unixMicroseconds / 1_000_000)
+            retryAfterSeconds = RetryRule.retryAfterSeconds(head.fields, nowUnixSeconds: scheduler.unixMicroseconds / 1_000_000)
         }
-        if answer == .taken, let policy = match?.route.policy, policy.settings.view != .raw, policy.settings.streams == .firstEvent {
+        if answer == .taken, let policy = route?.policy, policy.settings.view != .raw, policy.settings.streams == .firstEvent {
             isHolding = true
             beginLookAhead(.eventStream)
         } else {
@@ -67,7 +67,7 @@ extension Exchange {
     /// Holds the beginning of the new answer until its first event is judged: it may say in its own way that the token is refused.
     func holdResumed(_ bytes: UnsafeRawBufferPointer) -> Flow {
         held.bytes.append(contentsOf: bytes)
-        if let content = firstEvent?.find(in: bytes), let policy = match?.route.policy {
+        if let content = firstEvent?.find(in: bytes), let policy = route?.policy {
             settleResume(resumeAnswer(verdict(onEvent: content, policy)))
         } else if held.bytes.count > Self.lookAheadBytesMax {
             settleResume(.taken)
@@ -101,7 +101,7 @@ extension Exchange {
     }
 
     private func resumeAnswer(_ head: ResponseHead, _ framing: BodyFraming) -> ResumeAnswer {
-        if match?.route.credentials?.settings.refresh.onStatus.contains(head.status) == true { return .tokenRefused }
+        if route?.credentials?.settings.refresh.onStatus.contains(head.status) == true { return .tokenRefused }
         switch head.status {
         case 204: return .over
         case 200:

@@ -24,7 +24,7 @@ extension Exchange {
 
     /// An answer of announced length has no room for anything of ours, and a client of HTTP/1.0 can't tell its end from a loss.
     private func streamCare(_ response: ResponseHead) -> StreamCare {
-        guard let settings = match?.route.settings.streams, head?.minorVersion == 1, response.status == 200 else { return StreamCare() }
+        guard let settings = route?.settings.streams, head?.minorVersion == 1, response.status == 200 else { return StreamCare() }
         if case .length = responseFraming { return StreamCare() }
         return StreamCare(heartbeatNanoseconds: UInt64(settings.heartbeatMilliseconds) * 1_000_000, onLoss: settings.onLoss)
     }
@@ -136,6 +136,6 @@ extension Exchange {
     }
 
     func countStream(_ count: StreamCount, _ amount: UInt64 = 1) {
-        if amount > 0 { match?.route.statistics?.streams.add(amount, to: count.rawValue, worker: context.workerIndex) }
+        if amount > 0 { route?.statistics?.streams.add(amount, to: count.rawValue, worker: context.workerIndex) }
     }
 }

@@ -123,10 +123,10 @@ extension Exchange {
     /// Puts the gateway's address in the place of the upstream's, line by line. A client that named the upstream itself keeps it.
     func rewriteAddresses(_ fields: inout FieldSection) {
         removeOwnToken(&fields)
-        guard let match, !match.isAbsolute else { return }
-        let settings = match.route.settings.rewrite
-        guard settings.location || settings.cookies else { return }
-        let rule = RewriteRule(upstream: match.route.upstream, stripPrefix: match.route.stripPrefix)
+        guard !placement.isAbsolute, let settings = route?.settings.rewrite, settings.location || settings.cookies, let route else {
+            return
+        }
+        let rule = RewriteRule(upstream: route.upstream, stripPrefix: route.stripPrefix)
         for index in fields.lines.indices {
             if settings.location, fields.has("location", at: index) {
                 let value = fields.withValue(at: index) { Array($0) }
@@ -140,7 +140,7 @@ extension Exchange {
 
     /// An upstream that redirects with the query it got would tell the client the token in it; the next request gets it anew.
     private func removeOwnToken(_ fields: inout FieldSection) {
-        guard machine.carriesToken, let credential, match?.route.credentials?.injection.place == .query else { return }
+        guard machine.carriesToken, let credential, route?.credentials?.injection.place == .query else { return }
         for index in fields.lines.indices where fields.has("location", at: index) || fields.has("content-location", at: index) {
             let value = fields.withValue(at: index) { Array($0) }
             guard let mark = value.firstIndex(of: 0x3F) else { continue }

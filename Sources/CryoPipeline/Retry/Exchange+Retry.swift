@@ -19,9 +19,9 @@ extension Exchange {
 
     /// Waits before the next attempt, unless the budget is spent, the breaker will be open, or the wait would outlast the exchange.
     func backOff(_ number: UInt32) {
-        guard let route = match?.route else { return }
+        guard let route else { return }
         let delay = route.retry.delayMilliseconds(
-            number: number, retryAfterSeconds: retryAfterSeconds, random: context.scheduler.random())
+            number: number, retryAfterSeconds: retryAfterSeconds, random: scheduler.random())
         let due = now &+ delay * 1_000_000
         if due >= deadlines.total { return perform(machine.handle(.retryDenied(.noTimeLeft))) }
         if route.upstream.breaker?.isOpen(at: due) ?? false { return perform(machine.handle(.retryDenied(.breakerOpen))) }

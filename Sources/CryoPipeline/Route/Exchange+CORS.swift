@@ -12,7 +12,7 @@ extension Exchange {
         outcomes.reply = .sent
         earlyOutcomes = outcomes
         var fields = FieldSection()
-        if let head, let cors = match?.route.cors {
+        if let head, let cors = route?.cors {
             fields.append("Access-Control-Allow-Methods", cors.methods)
             let names = cors.headers.map { plan.clientKey == nil ? $0 : $0 + Array(", X-CryoNet-Key".utf8) } ?? requestedHeaders(head)
             if !names.isEmpty { fields.append("Access-Control-Allow-Headers", names) }
@@ -46,7 +46,7 @@ extension Exchange {
     /// Lets the admitted page read the reply, whatever the upstream says about it: the route's list decides. Replies of a route with
     /// `cors` differ by Origin, so caches are told, also when this request carried none.
     func shareWithOrigin(_ fields: inout FieldSection) {
-        guard let cors = (sharingRoute ?? match?.route)?.cors else { return }
+        guard let cors = sharingRoute?.cors ?? route?.cors else { return }
         if sharingRoute != nil, let head, let index = head.fields.firstIndex(of: "origin") {
             let own: [StaticString] = [
                 "access-control-allow-origin", "access-control-allow-credentials", "access-control-expose-headers",

@@ -30,7 +30,7 @@ extension Exchange {
     /// draft-ietf-httpapi-ratelimit-headers-10: the policy by the route's name, its quota and window, and what is left of it. Only beside
     /// our own 429: on other answers the fields are the upstream's.
     func appendRateLimit(to fields: inout FieldSection) {
-        guard let route = match?.route else { return }
+        guard let route else { return }
         let name = "\"\(route.settings.name)\""
         let limits = route.settings.limits
         fields.append("RateLimit-Policy", Array("\(name);q=\(limits.capacity);w=\(limits.refillSeconds)".utf8))

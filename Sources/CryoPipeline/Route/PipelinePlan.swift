@@ -16,6 +16,7 @@ package final class UpstreamPlan: Sendable {
     package let breaker: Breaker?
     /// nil: requests are not signed.
     let signer: RequestSigner?
+    let isSigned: Bool
     /// The timeouts as deadlines are made of them; 0: none.
     let responseNanoseconds: UInt64
     let idleNanoseconds: UInt64
@@ -25,6 +26,7 @@ package final class UpstreamPlan: Sendable {
     package init(_ settings: UpstreamSettings, breaker: Breaker? = nil, signer: RequestSigner? = nil) {
         self.settings = settings
         self.signer = signer
+        isSigned = signer != nil
         self.breaker = breaker ?? settings.breaker.map { Breaker($0) }
         authority = Array(settings.url.authority.utf8)
         basePath = Array(settings.url.basePath.utf8)

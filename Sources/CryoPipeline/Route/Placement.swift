@@ -16,7 +16,12 @@ struct Placement {
     }
 
     let decision: Decision
-    let match: RouteMatch?
+    let route: RoutePlan?
+    /// Path and query as the client sent them, in the head's bytes. Where there is no route they mean nothing.
+    let path: Range<Int>
+    let query: Range<Int>?
+    /// The request named the upstream itself (`curl -x`): the path is the upstream's own, so neither prefix is changed.
+    let isAbsolute: Bool
     /// The route that admits the request's page of another site: it may read the reply, failures included.
     let sharingRoute: RoutePlan?
     /// The client asks for a tunnel to this upstream; there is no route then.
@@ -24,7 +29,10 @@ struct Placement {
 
     init(_ decision: Decision, match: RouteMatch? = nil, sharingRoute: RoutePlan? = nil, tunnel: UpstreamPlan? = nil) {
         self.decision = decision
-        self.match = match
+        route = match?.route
+        path = match?.path ?? 0..<0
+        query = match?.query
+        isAbsolute = match?.isAbsolute ?? false
         self.sharingRoute = sharingRoute
         self.tunnel = tunnel
     }
