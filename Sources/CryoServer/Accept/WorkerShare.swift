@@ -141,7 +141,7 @@ final class WorkerShare: @unchecked Sendable {
         return state
     }
 
-    func giveBack(_ state: RequestState) {
+    func giveBack(_ state: consuming RequestState) {
         guard spares.count < ConnectionBounds.sparesMax, state.bufferBytes <= ConnectionBounds.spareBufferBytesMax else { return }
         spares.append(state)
     }

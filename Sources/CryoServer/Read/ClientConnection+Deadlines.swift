@@ -23,11 +23,7 @@ extension ClientConnection {
         if let state {
             // Else the kernel tells when there is room.
             if !state.out.isEmpty, canWrite { worker.afterBatch(self) }
-            if phase == .idle, state.inputCount == 0, state.out.isEmpty {
-                self.state = nil
-                share.giveBack(state)
-                tls?.stream.trim()
-            }
+            if phase == .idle, state.inputCount == 0, state.out.isEmpty { giveBackState() }
         }
         if phase == .tunnel { shutTunnelReply() }
         if phase == .flushing, state?.out.isEmpty ?? true {
@@ -36,6 +32,11 @@ extension ClientConnection {
         }
         if phase == .idle, share.isDraining, state == nil, context != nil { return close() }
         arm()
+    }
+
+    private func giveBackState() {
+        if let state = state.take() { share.giveBack(state) }
+        tls?.stream.trim()
     }
 
     /// A request has been answered: waits for the next one.

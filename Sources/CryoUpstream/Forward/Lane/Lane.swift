@@ -52,7 +52,7 @@ final class Lane: Endpoint {
     func begin(_ request: AttemptRequest, on profile: UpstreamProfile, receiver: any AttemptReceiver) -> AttemptID {
         attemptsBegun += 1
         let attempt = take()
-        let isPrepared = attempt.prepare(request, on: profile, for: receiver, at: worker.nanoseconds)
+        let isPrepared = attempt.prepare(request, for: receiver, at: worker.nanoseconds)
         if !isPrepared { attempt.outcome = .failed(.requestBodyFailed) }
         if isPrepared, let connection = takeIdle(of: profile, isIdempotent: attempt.isIdempotent) {
             connection.serve(attempt)

@@ -14,8 +14,8 @@ final class LaneAttempt {
 
     var id: AttemptID
     var receiver: (any AttemptReceiver)?
-    var profile: UpstreamProfile?
-    var connection: LaneConnection?
+    // SAFETY: set while that connection serves this attempt, and a connection lets go of its attempt before it goes.
+    unowned(unsafe) var connection: LaneConnection?
     var outcome: Outcome?
     var isIdempotent = false
     var isRetried = false
@@ -43,10 +43,8 @@ final class LaneAttempt {
     init(id: AttemptID) { self.id = id }
 
     /// Writes the head. False when memory is short.
-    func prepare(_ request: AttemptRequest, on profile: UpstreamProfile, for receiver: any AttemptReceiver, at nanoseconds: UInt64) -> Bool
-    {
+    func prepare(_ request: AttemptRequest, for receiver: any AttemptReceiver, at nanoseconds: UInt64) -> Bool {
         self.receiver = receiver
-        self.profile = profile
         startedAt = nanoseconds
         isIdempotent = request.isIdempotent
         isHead = request.method.withUnsafeBytes { equals($0, "HEAD") }
@@ -69,7 +67,6 @@ final class LaneAttempt {
     /// Makes ready for the next attempt.
     func reset() {
         receiver = nil
-        profile = nil
         connection = nil
         outcome = nil
         isRetried = false

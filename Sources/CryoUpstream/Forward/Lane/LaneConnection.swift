@@ -204,10 +204,14 @@ final class LaneConnection: UpstreamConnection {
 
     // MARK: The end of an attempt
 
+    /// The attempt is moved out of here, and its receiver out of it, so that no reference is counted for every answer.
     private func conclude() {
-        guard let attempt else { return }
-        guard let receiver = attempt.receiver else { return abandon(attempt) }
-        guard let outcome = attempt.outcome, !attempt.isPaused else { return }
+        guard let attempt = attempt.take() else { return }
+        if attempt.receiver == nil { return abandon(attempt) }
+        guard let outcome = attempt.outcome, !attempt.isPaused else {
+            self.attempt = attempt
+            return
+        }
         var ending = outcome
         if case .failed(let error) = outcome {
             guard let final = lastingError(attempt, error) else { return }
@@ -216,17 +220,16 @@ final class LaneConnection: UpstreamConnection {
         let timing = timing(of: attempt)
         let id = attempt.id
         let isKept = allowsAnother(attempt)
-        self.attempt = nil
+        let receiver = attempt.receiver.take()
         lane.release(attempt)
         if isKept { park() } else { lane.drop(self) }
         switch ending {
-        case .ended: receiver.attemptEnded(id, timing)
-        case .failed(let error): receiver.attemptFailed(id, error, timing)
+        case .ended: receiver?.attemptEnded(id, timing)
+        case .failed(let error): receiver?.attemptFailed(id, error, timing)
         }
     }
 
     private func abandon(_ attempt: LaneAttempt) {
-        self.attempt = nil
         lane.release(attempt)
         lane.drop(self)
     }
@@ -250,7 +253,6 @@ final class LaneConnection: UpstreamConnection {
         guard attempt.rewind() else { return .requestBodyFailed }
         attempt.isRetried = true
         attempt.outcome = nil
-        self.attempt = nil
         lane.drop(self)
         lane.connect(attempt, on: profile)
         return nil
