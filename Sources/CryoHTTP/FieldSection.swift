@@ -55,6 +55,16 @@ package struct FieldSection: Sendable {
         return copy
     }
 
+    /// Becomes a copy of `other`, in the memory that is here already where that is large enough.
+    package mutating func take(_ other: borrowing FieldSection, reservingBytes: Int, lines reservedLines: Int) {
+        removeAll()
+        bytes.reserveCapacity(other.bytes.count + reservingBytes)
+        other.bytes.withUnsafeBytes { bytes.append(contentsOf: $0) }
+        lines.reserveCapacity(other.lines.count + reservedLines)
+        other.lines.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
+        marks = other.marks
+    }
+
     /// `line` lies over bytes that are here already.
     package mutating func addLine(_ line: FieldLine) {
         marks |= mark(of: line)

@@ -8,6 +8,10 @@ package enum BodyFraming: Sendable, Equatable {
     case chunked
     /// Responses only: the body ends when the connection closes.
     case untilClose
+
+    /// There is no body. Cheaper than a comparison, which other modules can't look into.
+    @inlinable
+    package var isNone: Bool { if case .none = self { true } else { false } }
 }
 
 /// A parsed request head. The raw head is `fields.bytes`; method and target are ranges in it. One object that never changes, since

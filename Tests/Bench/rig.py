@@ -164,26 +164,66 @@ class Rig:
         modules = ""
         if lua:
             modules = "load_module /usr/lib/nginx/modules/ndk_http_module.so; load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;\n"
+        # What an audit record says, as far as nginx knows it.
         line = ("log_format j escape=json '{\"time\":\"$time_iso8601\",\"id\":\"$request_id\",\"client\":\"$remote_addr\",\"method\":"
-                "\"$request_method\",\"target\":\"$request_uri\",\"status\":$status,\"upstream_status\":\"$upstream_status\",\"upstream_s\":"
-                f"\"$upstream_response_time\",\"s\":\"$request_time\",\"bytes\":$bytes_sent}}'; access_log {self.folder}/{name}.log j "
-                "buffer=64k flush=1s;") if log or lua else "access_log off;"
+                "\"$request_method\",\"target\":\"$request_uri\",\"host\":\"$http_host\",\"agent\":\"$http_user_agent\",\"status\":$status,"
+                "\"upstream\":\"$upstream_addr\",\"upstream_status\":\"$upstream_status\",\"upstream_s\":\"$upstream_response_time\",\"s\":"
+                "\"$request_time\",\"in\":$request_length,\"out\":$bytes_sent,\"type\":\"$sent_http_content_type\""
+                + (',\"code\":\"$code\"' if lua else "") + f"}}'; access_log {self.folder}/{name}.log j buffer=64k flush=1s;"
+                ) if log or lua else "access_log off;"
         scheme, upstream = ("https", self.tls_port) if tls else ("http", upstream_port or self.port)
         verify = f"proxy_ssl_trusted_certificate {self.folder}/cert.pem; proxy_ssl_verify on; proxy_ssl_name localhost; proxy_ssl_protocols TLSv1.3; " if tls else ""
         common = f'proxy_http_version 1.1; proxy_set_header Connection ""; proxy_request_buffering off; {"proxy_buffering off; " if unbuffered else ""}{verify}'
-        token = f'proxy_set_header Authorization "Bearer {TOKEN}";' if log or lua else ""
-        judge = ""
+        token = f'proxy_set_header Authorization "Bearer {TOKEN}";' if log else ""
+        location = f"location / {{ proxy_pass {scheme}://u; {common} {token} }}"
+        dictionary = ""
         if lua:
-            judge = """header_filter_by_lua_block { ngx.header.content_length = nil }
-              body_filter_by_lua_block { local c = ngx.ctx; c.b = (c.b or "") .. (ngx.arg[1] or "")
-                if not ngx.arg[2] then ngx.arg[1] = nil return end
-                local ok, v = pcall(require("cjson.safe").decode, c.b)
-                if ok and type(v) == "table" and v.code == 0 then ngx.arg[1] = c.b
-                else ngx.arg[1] = '{"kind":"business"}' end }"""
-        self.write(f"{name}.conf", modules + head + f"""http {{ {line} {paths} keepalive_timeout 600s; keepalive_requests 100000000;
+            dictionary, location = self._lua_policies(f"{scheme}://u", common)
+        self.write(f"{name}.conf", modules + head + f"""http {{ {dictionary} {line} {paths} keepalive_timeout 600s; keepalive_requests 100000000;
             tcp_nodelay on; client_max_body_size 0; upstream u {{ server 127.0.0.1:{upstream}; keepalive 256; keepalive_requests 100000000; }}
-            server {{ listen 127.0.0.1:{port} backlog=4096; location / {{ proxy_pass {scheme}://u; {common} {token} {judge} }} }} }}""")
+            server {{ listen 127.0.0.1:{port} backlog=4096; {location} }} }}""")
         return self.start([self.nginx, "-p", self.folder, "-c", f"{self.folder}/{name}.conf"], port, self.proxy_cpu if cpu else None)
+
+    @staticmethod
+    def _lua_policies(upstream, common):
+        """The policies of `cryonet` for nginx: the token of a shared dictionary, one refresh for everybody on 401 and a replay, the envelope."""
+        dictionary = f'lua_shared_dict tokens 1m; init_by_lua_block {{ json = require "cjson.safe"; ngx.shared.tokens:set("app", "{TOKEN}") }}'
+        return dictionary, f"""set $code "";
+          location /refresh {{ internal; access_log off; proxy_pass {upstream}/token; {common} }}
+          location /attempt/ {{ internal; access_log off; proxy_pass {upstream}/; {common} set $authorization "";
+            rewrite_by_lua_block {{ ngx.var.authorization = "Bearer " .. ngx.shared.tokens:get("app") }}
+            proxy_set_header Authorization $authorization; }}
+          location / {{ content_by_lua_block {{
+            local tokens, used = ngx.shared.tokens, ngx.shared.tokens:get("app")
+            local target = "/attempt" .. ngx.var.request_uri
+            local options = {{ method = ngx["HTTP_" .. ngx.req.get_method()], always_forward_body = true }}
+            local answer = ngx.location.capture(target, options)
+            if answer.status == 401 then
+              while tokens:get("app") == used do
+                if tokens:add("refreshing", true, 10) then
+                  local fresh = json.decode(ngx.location.capture("/refresh", {{ method = ngx.HTTP_POST }}).body)
+                  tokens:set("app", fresh and fresh.access_token or "none")
+                  tokens:delete("refreshing")
+                else
+                  ngx.sleep(0.005)
+                end
+              end
+              answer = ngx.location.capture(target, options)
+            end
+            local kind, body = answer.header["Content-Type"], answer.body
+            if answer.status < 300 and kind and kind:find("json", 1, true) and #body <= 65536 then
+              local envelope = json.decode(body)
+              if envelope and envelope.code == 0 then
+                ngx.var.code = "0"
+              else
+                local failure = {{ kind = "business", code = envelope and envelope.code, message = envelope and envelope.msg }}
+                answer.status, body, kind = 502, json.encode(failure), "application/json"
+              end
+            end
+            ngx.status = answer.status
+            ngx.header["Content-Type"] = kind
+            ngx.header["Content-Length"] = #body
+            ngx.print(body) }} }}"""
 
     def event_source(self):
         """The port of an upstream that sends stamped events."""

@@ -52,7 +52,7 @@ private func run(on worker: Worker, _ work: @escaping @Sendable () -> Void) {
 
     init() throws {
         worker = try Worker(index: 0)
-        worker.start()
+        try worker.start()
     }
 
     @Test("work submitted by several threads runs once each, on the worker")
@@ -62,7 +62,7 @@ private func run(on worker: Worker, _ work: @escaping @Sendable () -> Void) {
         DispatchQueue.concurrentPerform(iterations: 8) { _ in
             for _ in 0..<1000 {
                 worker.submit { [worker] in
-                    worker.assertOnQueue()
+                    worker.assertOnThread()
                     if count.wrappingAdd(1, ordering: .relaxed).newValue == 8000 { done.signal() }
                 }
             }
@@ -127,6 +127,62 @@ private func run(on worker: Worker, _ work: @escaping @Sendable () -> Void) {
         #expect(events.waitsForOne())
         run(on: worker) {}
         #expect(events.all == ["probe batch"])
+    }
+
+    /// Withdraws itself and tells when it is gone.
+    private final class Leaver: Endpoint {
+        let events: Events
+
+        init(worker: Worker, _ events: Events) {
+            self.events = events
+            super.init(worker: worker)
+        }
+
+        deinit { events.note("gone") }
+
+        override func batchEnded() {
+            worker.withdraw(self)
+            worker.afterBatch(self)
+            events.note("batch")
+        }
+    }
+
+    @Test("an endpoint withdrawn in a batch is there to its end, and not asked again")
+    func leaving() {
+        run(on: worker) { [worker, events] in
+            let leaver = Leaver(worker: worker, events)
+            worker.enrol(leaver)
+            worker.afterBatch(leaver)
+        }
+        #expect(events.waitsForOne() && events.waitsForOne())
+        run(on: worker) {}
+        #expect(events.all == ["batch", "gone"])
+    }
+
+    @Test("a worker that was stopped runs nothing any more, and its thread ends")
+    func stop() {
+        worker.submit { [worker, events] in
+            worker.submit { events.note("late") }
+            worker.stop()
+            worker.submit { events.note("too late") }
+        }
+        #expect(worker.waitUntilStopped(.seconds(5)))
+        #expect(events.all == [])
+    }
+
+    @Test("a worker nobody holds any more goes, and its thread with it")
+    func release() throws {
+        weak var gone: Worker?
+        do {
+            let brief = try Worker(index: 1)
+            try brief.start()
+            run(on: brief) {}
+            gone = brief
+        }
+        // Its thread may still be in the batch.
+        let patience = Clock.monotonicNanoseconds() + 5_000_000_000
+        while gone != nil, Clock.monotonicNanoseconds() < patience { sched_yield() }
+        #expect(gone == nil)
     }
 
     @Test("endpoints may be withdrawn while all are visited")

@@ -28,6 +28,15 @@ static inline CURLcode cryo_easy_info_offset(CURL *easy, CURLINFO info, curl_off
 static inline CURLcode cryo_easy_info_string(CURL *easy, CURLINFO info, const char **value) { return curl_easy_getinfo(easy, info, value); }
 static inline CURLcode cryo_easy_info_pointer(CURL *easy, CURLINFO info, void **value) { return curl_easy_getinfo(easy, info, value); }
 static inline CURLcode cryo_easy_info_socket(CURL *easy, CURLINFO info, curl_socket_t *value) { return curl_easy_getinfo(easy, info, value); }
+static inline CURLcode cryo_easy_context_callback(CURL *easy, curl_ssl_ctx_callback value) { return curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, value); }
+/// OpenSSL's `SSL` of the connection the handle is attached to, which it is from its first curl_easy_recv on; NULL for none, or another library's.
+static inline void *cryo_easy_ssl(CURL *easy) {
+    struct curl_tlssessioninfo *session = NULL;
+    if (curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, &session) != CURLE_OK || !session) return NULL;
+    return session->backend == CURLSSLBACKEND_OPENSSL ? session->internals : NULL;
+}
+/// `OpenSSL/3.0.2`; NULL without TLS.
+static inline const char *cryo_curl_tls_version(void) { return curl_version_info(CURLVERSION_NOW)->ssl_version; }
 static inline CURLSHcode cryo_share_connections(CURLSH *share) { return curl_share_setopt(share, CURLSHOPT_SHARE, CURL_LOCK_DATA_CONNECT); }
 static inline CURLMcode cryo_multi_long(CURLM *multi, CURLMoption option, long value) { return curl_multi_setopt(multi, option, value); }
 static inline CURLMcode cryo_multi_pointer(CURLM *multi, CURLMoption option, void *value) { return curl_multi_setopt(multi, option, value); }

@@ -13,6 +13,10 @@ static inline long cryo_context_set_min_version(SSL_CTX *context, int version) {
 static inline long cryo_context_set_max_version(SSL_CTX *context, int version) { return SSL_CTX_set_max_proto_version(context, version); }
 static inline long cryo_context_set_mode(SSL_CTX *context, long mode) { return SSL_CTX_set_mode(context, mode); }
 static inline long cryo_context_set_session_cache(SSL_CTX *context, long mode) { return SSL_CTX_set_session_cache_mode(context, mode); }
+static inline void cryo_context_read_ahead(SSL_CTX *context, size_t bytes) {
+    SSL_CTX_set_read_ahead(context, 1);
+    SSL_CTX_set_default_read_buffer_len(context, bytes);
+}
 static inline int cryo_bio_pending(BIO *bio) { return (int)BIO_pending(bio); }
 /// The unread bytes of a memory BIO, where they lie.
 static inline long cryo_bio_contents(BIO *bio, char **bytes) { return BIO_get_mem_data(bio, bytes); }

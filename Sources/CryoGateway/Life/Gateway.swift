@@ -29,6 +29,8 @@ package final class Gateway: RequestAcceptor {
     private let counters: [ExchangeCounters]
     private let surroundings: Composition.Surroundings
     private let current: Mutex<Composition>
+    /// Counts the changes of `current`, after each.
+    private let reloads = Atomic<UInt64>(0)
     private let server = Mutex<Server?>(nil)
     private let admin = Mutex<AdminSide?>(nil)
     let adminKey: Secret
@@ -124,7 +126,11 @@ package final class Gateway: RequestAcceptor {
         DispatchTimers.prepare()
         composition.joinSessions()
         try watchEvents(composition.configuration.tracing.eventsFile)
-        for worker in workers { worker.start() }
+        do {
+            for worker in workers { try worker.start() }
+        } catch {
+            throw GatewayError("can't start a worker: \(error)")
+        }
         if let settings = composition.configuration.admin {
             let side = try AdminSide(
                 settings, key: adminKey, limits: composition.configuration.limits, workerIndex: workers.count, control: self,
@@ -174,6 +180,9 @@ package final class Gateway: RequestAcceptor {
         try watchEvents(configuration.tracing.eventsFile)
         new.joinSessions()
         current.withLock { $0 = new }
+        reloads.add(1, ordering: .releasing)
+        // A worker without requests would keep the old plan alive.
+        for (index, worker) in workers.enumerated() { worker.submit { [self] in environments[index].forgetPlan() } }
         server.withLock { server in
             server?.limits = configuration.limits
             server?.admission = new.admission
@@ -250,8 +259,8 @@ package final class Gateway: RequestAcceptor {
     // MARK: RequestAcceptor
 
     package func consumer(for arrival: RequestArrival, in context: ConnectionContext) -> any RequestConsumer {
-        let plan = current.withLock { $0.plan }
         let environment = environments[context.workerIndex]
+        let plan = plan(for: environment)
         switch arrival {
         case .request(let head): return Exchange(head: head, plan: plan, environment: environment, context: context)
         case .refused(let reason, let status, let detail):
@@ -259,6 +268,15 @@ package final class Gateway: RequestAcceptor {
                 reason, status: status, detail: detail,
                 exchange: Exchange(head: nil, plan: plan, environment: environment, context: context))
         }
+    }
+
+    /// The present plan. Each worker remembers it, and asks for it again only after a reload.
+    private func plan(for environment: ExchangeEnvironment) -> PipelinePlan {
+        let number = reloads.load(ordering: .acquiring)
+        if let plan = environment.plan(of: number) { return plan }
+        let plan = current.withLock { $0.plan }
+        environment.remember(plan, of: number)
+        return plan
     }
 
     // MARK: Parts

@@ -20,8 +20,8 @@ package struct EndpointID: Sendable, Hashable {
     }
 }
 
-/// Base of everything that receives events of a worker. Confined to that worker's queue. Subclasses override the events
-/// they need. The worker keeps an endpoint alive from `enrol` to `withdraw`. `open` because Swift has no subclassing across
+/// Base of everything that receives events of a worker. Confined to that worker's thread. Subclasses override the events
+/// they need. The worker keeps an endpoint alive from `enrol` to the end of the batch in which it is withdrawn. `open` because Swift has no subclassing across
 /// the modules of one package otherwise; nothing outside the package can make one.
 open class Endpoint {
     package let worker: Worker
@@ -45,9 +45,16 @@ open class Endpoint {
     package func wake(at nanoseconds: UInt64) { worker.arm(self, at: nanoseconds) }
 }
 
-/// The endpoints of one worker by slot, with generations.
+/// An endpoint by the reference that its table holds: calling it counts none.
+// SAFETY: a table lets go of a reference only at the end of the batch in which its endpoint was withdrawn.
+typealias HeldEndpoint = Unmanaged<Endpoint>
+
+/// The endpoints of one worker by slot, with generations. It holds them, those withdrawn too until `release`, and lends them without counting
+/// references: whoever finds one in a batch may use it to the end of that batch.
+// SAFETY: `insert` takes the reference that `release` gives back, once for each `remove`.
 struct EndpointTable {
-    private var slots: [Endpoint?] = []
+    private var slots: [HeldEndpoint?] = []
+    private var withdrawn: [HeldEndpoint] = []
     private var generations: [UInt32] = []
     private var free: [UInt32] = []
     private(set) var count = 0
@@ -61,14 +68,15 @@ struct EndpointTable {
             slots.append(nil)
             generations.append(0)
         }
-        slots[Int(slot)] = endpoint
+        slots[Int(slot)] = HeldEndpoint.passRetained(endpoint)
         endpoint.id = EndpointID(slot: slot, generation: generations[Int(slot)])
         count += 1
     }
 
     mutating func remove(_ endpoint: Endpoint) {
         let slot = Int(endpoint.id.slot)
-        guard slot < slots.count, slots[slot] === endpoint else { return }
+        guard slot < slots.count, let held = slots[slot], endpoint.id.generation == generations[slot] else { return }
+        withdrawn.append(held)
         slots[slot] = nil
         generations[slot] &+= 1
         free.append(UInt32(slot))
@@ -77,15 +85,16 @@ struct EndpointTable {
         count -= 1
     }
 
-    func find(_ id: EndpointID) -> Endpoint? {
+    func find(_ id: EndpointID) -> HeldEndpoint? {
         let slot = Int(id.slot)
         guard slot < slots.count, generations[slot] == id.generation else { return nil }
         return slots[slot]
     }
 
-    func forEach(_ body: (Endpoint) -> Void) {
-        for case .some(let endpoint) in slots { body(endpoint) }
-    }
+    var all: [Endpoint] { slots.compactMap { $0?.takeUnretainedValue() } }
+
+    /// The next of those withdrawn, for its last reference to be let go of outside the table.
+    mutating func release() -> HeldEndpoint? { withdrawn.popLast() }
 }
 
 extension Worker {
@@ -96,29 +105,40 @@ extension Worker {
     }
 
     /// True when `entry` is the one its endpoint counts on.
-    func isCurrent(_ entry: DeadlineEntry) -> Bool { endpoints.find(entry.endpoint)?.armedAt == entry.at }
+    func isCurrent(_ entry: DeadlineEntry) -> Bool { endpoints.find(entry.endpoint)?._withUnsafeGuaranteedRef { $0.armedAt } == entry.at }
 
     func fire(_ entry: DeadlineEntry) {
-        guard let endpoint = endpoints.find(entry.endpoint), endpoint.armedAt == entry.at else { return }
-        endpoint.armedAt = .max
-        endpoint.deadlineReached(nanoseconds)
-    }
-
-    /// Calls `endpoint.batchEnded` once after this batch of events.
-    package func afterBatch(_ endpoint: Endpoint) {
-        guard !endpoint.isDeferred else { return }
-        endpoint.isDeferred = true
-        deferred.append(endpoint)
-    }
-
-    func endBatch() {
-        var index = 0
-        while index < deferred.count {
-            let endpoint = deferred[index]
-            endpoint.isDeferred = false
-            endpoint.batchEnded()
-            index += 1
+        let now = nanoseconds
+        endpoints.find(entry.endpoint)?._withUnsafeGuaranteedRef { endpoint in
+            guard endpoint.armedAt == entry.at else { return }
+            endpoint.armedAt = .max
+            endpoint.deadlineReached(now)
         }
-        deferred.removeAll(keepingCapacity: true)
     }
+
+    /// Calls `endpoint.batchEnded` once after this batch of events. Not for one that is not enrolled.
+    package func afterBatch(_ endpoint: Endpoint) {
+        guard !endpoint.isDeferred, endpoint.isEnrolled else { return }
+        endpoint.isDeferred = true
+        // SAFETY: enrolled, it is there until this batch has ended.
+        deferred.append(HeldEndpoint.passUnretained(endpoint))
+    }
+
+    /// What ends with the batch may ask for its end again, and so may what goes with it.
+    func endBatch() {
+        repeat {
+            var index = 0
+            while index < deferred.count {
+                deferred[index]._withUnsafeGuaranteedRef { endpoint in
+                    endpoint.isDeferred = false
+                    endpoint.batchEnded()
+                }
+                index += 1
+            }
+            deferred.removeAll(keepingCapacity: true)
+            releaseWithdrawn()
+        } while !deferred.isEmpty
+    }
+
+    func releaseWithdrawn() { while let endpoint = endpoints.release() { endpoint.release() } }
 }

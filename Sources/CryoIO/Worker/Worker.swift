@@ -1,4 +1,4 @@
-// A worker: one serial queue with one dispatch source on one epoll descriptor, drained in batches (design §4).
+// A worker: what one thread serves from one epoll descriptor, batch by batch (decision 0010).
 // Owns its endpoints, its deadlines, its clock and its shared read buffer.
 // Domain: worker
 
@@ -7,20 +7,14 @@ package import CryoSync
 package import Dispatch
 import Glibc
 
-/// Confined to `queue`, except `submit`, `connectionCount` and `index`.
-// SAFETY: every mutable stored property but `inbox` and `connectionCount` (which synchronize themselves) is touched on
-// `queue` only; `assertOnQueue` checks it where work enters.
+/// Confined to its thread once it has started, except `submit`, `stop`, `connectionCount` and `index`.
+// SAFETY: every mutable stored property but `inbox`, `isStopping`, `thread` and `connectionCount` (which synchronize themselves) is touched
+// on the worker's thread only, or before `start`; `assertOnThread` checks it.
 package final class Worker: @unchecked Sendable {
-    /// Events taken from the kernel by one call.
-    private static let eventsPerWaitMax = 256
-    /// Batches per wake-up; then Dispatch may run others, and wakes us again because the descriptor is still readable.
-    private static let batchesMax = 64
-    /// How long a wake-up waits for more when there is nothing left. Between requests that follow each other closely the worker so
-    /// stays in `epoll_wait` itself, and saves the way through Dispatch and its manager thread.
-    private static let lingerMilliseconds: Int32 = 2
+    /// A worker nobody could wake is told again after this.
+    private static let wakeUpRetry = DispatchTimeInterval.milliseconds(1)
 
     package let index: Int
-    package let queue: DispatchQueue
     /// Client connections on this worker, for the acceptor's choice.
     package let connectionCount = Atomic<Int>(0)
 
@@ -32,19 +26,18 @@ package final class Worker: @unchecked Sendable {
     package let scratch: UnsafeMutableRawBufferPointer
 
     var endpoints = EndpointTable()
-    var deferred: [Endpoint] = []
+    var deferred: [HeldEndpoint] = []
+    private var isServing = false
     private var deadlines = DeadlineHeap()
     private var armedTimer: UInt64 = 0
     private var randomState: UInt64
 
-    private let descriptors: KernelObjects
+    private let kernel: WorkerKernel
     private let epoll: Int32
-    private let timer: Int32
-    private let wakeup: Int32
-    private let events: UnsafeMutablePointer<epoll_event>
-    private var source: (any DispatchSourceRead)?
-    /// Entered from `start` until Dispatch has let go of the source.
+    /// Entered from `start` until the thread has ended.
     private let running = DispatchGroup()
+    private let thread = Atomic<UInt>(0)
+    private let isStopping = Atomic<Bool>(false)
     private let inbox = Mutex(Inbox())
 
     /// Work submitted by others.
@@ -53,70 +46,57 @@ package final class Worker: @unchecked Sendable {
         var isClosed = false
     }
 
-    private static let timerName: UInt64 = .max
-    private static let wakeupName: UInt64 = .max - 1
-
     /// Makes the kernel objects. Throws the errno of the call that failed.
     package init(index: Int) throws(SystemError) {
-        descriptors = try KernelObjects()
-        epoll = descriptors.epoll
-        timer = descriptors.timer
-        wakeup = descriptors.wakeup
+        kernel = try WorkerKernel()
+        epoll = kernel.epoll
         self.index = index
-        queue = DispatchQueue(label: "cryonet.worker.\(index)")
         nanoseconds = Clock.monotonicNanoseconds()
         unixMicroseconds = Clock.unixMicroseconds()
         scratch = .allocate(byteCount: 65_536 + 64, alignment: 64)
-        events = .allocate(capacity: Self.eventsPerWaitMax)
         var seed: UInt64 = 0
         // Without chance of the kernel's the workers must not draw the same identifiers.
         if getrandom(&seed, 8, 0) != 8 { seed = nanoseconds &* 0x9E37_79B9_7F4A_7C15 &+ UInt64(index) << 32 }
         randomState = seed
-        if cryo_epoll_control(epoll, EPOLL_CTL_ADD, timer, UInt32(CRYO_EPOLLIN), Self.timerName) < 0
-            || cryo_epoll_control(epoll, EPOLL_CTL_ADD, wakeup, UInt32(CRYO_EPOLLIN), Self.wakeupName) < 0
-        {
-            throw SystemError("epoll_ctl")
-        }
     }
 
     deinit {
         scratch.deallocate()
-        events.deallocate()
-        source?.cancel()
+        // The thread finds its worker gone and ends.
+        kernel.wakeUp()
     }
 
-    /// Begins to take events.
-    package nonisolated func start() {
-        let source = DispatchSource.makeReadSource(fileDescriptor: epoll, queue: queue)
-        // Weak, as an event may be on its way to a worker that nobody holds any more.
-        source.setEventHandler { @Sendable [weak self] in self?.drain() }
+    /// Begins to take events, on a thread of its own. Once.
+    package nonisolated func start() throws(SystemError) {
         running.enter()
-        source.setCancelHandler { @Sendable [descriptors, running] in
-            withExtendedLifetime(descriptors) {}
+        do {
+            try WorkerThread(named: "worker \(index)", kernel, self, running).start()
+        } catch {
             running.leave()
+            throw error
         }
-        self.source = source
-        source.activate()
     }
 
     /// Ends the event flow for good, after the present batch. What was submitted and has not run never will. The owners of
     /// endpoints withdraw them before: an endpoint and its worker hold each other.
-    package func stop() {
-        queue.async { @Sendable [self] in
-            source?.cancel()
-            let dropped = inbox.withLock { inbox in
-                let work = inbox.work
-                inbox = Inbox(isClosed: true)
-                return work
-            }
-            withExtendedLifetime(dropped) {}
+    package nonisolated func stop() {
+        isStopping.store(true, ordering: .releasing)
+        let dropped = inbox.withLock { inbox in
+            let work = inbox.work
+            inbox = Inbox(isClosed: true)
+            return work
         }
+        withExtendedLifetime(dropped) {}
+        wakeUp()
     }
 
-    /// Waits for the end that `stop` asked for. Not to be called on a worker.
-    package nonisolated func waitUntilStopped(_ timeout: DispatchTimeInterval) { _ = running.wait(timeout: .now() + timeout) }
+    /// Waits for the end that `stop` asked for; false when it has not come in time. Not to be called on a worker.
+    @discardableResult
+    package nonisolated func waitUntilStopped(_ timeout: DispatchTimeInterval) -> Bool {
+        running.wait(timeout: .now() + timeout) == .success
+    }
 
-    package func assertOnQueue() { dispatchPrecondition(condition: .onQueue(queue)) }
+    package func assertOnThread() { precondition(thread.load(ordering: .relaxed) == UInt(pthread_self())) }
 
     // MARK: From other threads
 
@@ -131,26 +111,23 @@ package final class Worker: @unchecked Sendable {
     }
 
     private nonisolated func wakeUp() {
-        var one: UInt64 = 1
-        while write(wakeup, &one, 8) < 0 {
-            if errno == EINTR { continue }
-            // EAGAIN: the counter is full, so the worker is about to look. Otherwise nobody would call it before the inbox was empty
-            // again, which is never: Dispatch does.
-            if errno != EAGAIN { queue.async { @Sendable [weak self] in self?.serveWithoutEvent { $0.runSubmitted() } } }
-            return
-        }
+        if kernel.wakeUp() { return }
+        // Otherwise nobody would call it before the inbox was empty again, which is never.
+        DispatchQueue.global().asyncAfter(deadline: .now() + Self.wakeUpRetry) { @Sendable [weak self] in self?.wakeUp() }
     }
 
     // MARK: Endpoints
 
     package func enrol(_ endpoint: Endpoint) { endpoints.insert(endpoint) }
 
-    package func withdraw(_ endpoint: Endpoint) { endpoints.remove(endpoint) }
+    package func withdraw(_ endpoint: Endpoint) {
+        endpoints.remove(endpoint)
+        if !isServing { releaseWithdrawn() }
+    }
 
     /// Every enrolled endpoint, for draining and counting. `body` may enrol and withdraw: it walks a snapshot.
     package func forEachEndpoint(_ body: (Endpoint) -> Void) {
-        let snapshot = endpoints
-        snapshot.forEach(body)
+        for endpoint in endpoints.all { body(endpoint) }
     }
 
     /// Watches `descriptor` under the endpoint's name. False when the kernel refuses.
@@ -179,26 +156,20 @@ package final class Worker: @unchecked Sendable {
 
     // MARK: The loop
 
-    private func drain() {
-        var batches = 0
-        var lingers = false
-        while batches < Self.batchesMax {
-            let count = epoll_wait(epoll, events, Int32(Self.eventsPerWaitMax), lingers ? Self.lingerMilliseconds : 0)
-            if count <= 0 {
-                if lingers || batches == 0 { break }
-                // The timer is in the same epoll: what is due meanwhile ends the wait.
-                armTimer()
-                lingers = true
-                continue
-            }
-            lingers = false
-            readClocks()
-            for index in 0..<Int(count) { dispatch(&events[index]) }
-            fireDeadlines()
-            endBatch()
-            batches += 1
-        }
-        armTimer()
+    /// On the thread, before the first event.
+    func begin() { thread.store(UInt(pthread_self()), ordering: .relaxed) }
+
+    /// Serves one batch of events. How long the thread may wait for the next, in milliseconds, -1 for as long as it takes; nil: it is over.
+    func serve(_ events: UnsafeMutableBufferPointer<epoll_event>) -> Int32? {
+        if isStopping.load(ordering: .acquiring) { return nil }
+        readClocks()
+        isServing = true
+        for event in events { dispatch(event) }
+        fireDeadlines()
+        endBatch()
+        isServing = false
+        if isStopping.load(ordering: .acquiring) { return nil }
+        return armTimer() ? -1 : kernel.patience(until: deadlines.earliest)
     }
 
     private func readClocks() {
@@ -215,27 +186,17 @@ package final class Worker: @unchecked Sendable {
         for item in work { item() }
     }
 
-    /// A batch that no event of the kernel began.
-    private func serveWithoutEvent(_ work: (Worker) -> Void) {
-        readClocks()
-        work(self)
-        fireDeadlines()
-        endBatch()
-        armTimer()
-    }
-
-    private func dispatch(_ event: inout epoll_event) {
-        switch cryo_epoll_event_data(&event) {
-        case Self.timerName:
-            var expirations: UInt64 = 0
-            _ = read(timer, &expirations, 8)
+    private func dispatch(_ event: epoll_event) {
+        switch cryo_epoll_event_data(event) {
+        case WorkerKernel.timerName:
+            kernel.takeTimer()
             armedTimer = 0
-        case Self.wakeupName:
-            var count: UInt64 = 0
-            _ = read(wakeup, &count, 8)
+        case WorkerKernel.wakeupName:
+            kernel.takeWakeUp()
             runSubmitted()
         case let name:
-            endpoints.find(EndpointID(rawValue: name))?.ready(event.events)
+            // SAFETY: found in this batch, it is there until the batch has ended.
+            endpoints.find(EndpointID(rawValue: name))?._withUnsafeGuaranteedRef { $0.ready(event.events) }
         }
     }
 
@@ -254,32 +215,10 @@ package final class Worker: @unchecked Sendable {
     }
 
     /// Sets the timer to the earliest deadline. A timer set too early is left: it fires, finds nothing and is set again, which
-    /// is cheaper than a system call for each change.
-    private func armTimer() {
-        guard let earliest = deadlines.earliest, armedTimer == 0 || earliest < armedTimer else { return }
-        armedTimer = earliest
-        if cryo_timerfd_arm(timer, earliest) == 0 { return }
-        // The kernel has no timer for us: Dispatch has one.
-        let delay = Int(clamping: earliest &- min(earliest, nanoseconds))
-        queue.asyncAfter(deadline: .now() + .nanoseconds(delay)) { @Sendable [weak self] in
-            self?.serveWithoutEvent { $0.armedTimer = 0 }
-        }
-    }
-}
-
-/// The three descriptors of a worker. Held by the worker and by its source, which must not lose them before it is cancelled;
-/// closed with the last of the two.
-private final class KernelObjects: Sendable {
-    let epoll = epoll_create1(Int32(CRYO_EPOLL_CLOEXEC))
-    let timer = cryo_timerfd()
-    let wakeup = cryo_eventfd()
-
-    init() throws(SystemError) {
-        // They all have their value here, so a throw runs `deinit`.
-        if epoll < 0 || timer < 0 || wakeup < 0 { throw SystemError("epoll_create1, timerfd_create or eventfd") }
-    }
-
-    deinit {
-        for descriptor in [wakeup, timer, epoll] where descriptor >= 0 { close(descriptor) }
+    /// is cheaper than a system call for each change. False when the kernel refuses.
+    private func armTimer() -> Bool {
+        guard let earliest = deadlines.earliest, armedTimer == 0 || earliest < armedTimer else { return true }
+        armedTimer = kernel.arm(earliest) ? earliest : 0
+        return armedTimer != 0
     }
 }

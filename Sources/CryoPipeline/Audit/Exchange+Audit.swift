@@ -35,7 +35,7 @@ extension Exchange {
     }
 
     private func handOver(_ line: UnsafeRawBufferPointer) -> AuditOutcome? {
-        plan.feed?.exchanges.append(line, id: id)
+        if let feed = plan.feed { exchangeID.withBytes { feed.exchanges.append(line, id: $0) } }
         return plan.auditSink?.append(line)
     }
 
@@ -45,8 +45,8 @@ extension Exchange {
     private func appendIdentity(_ writer: inout JSONWriter, _ scratch: AuditScratch) {
         writer.text(#"{"v":1,"time":""#)
         scratch.append(time: context.startUnixMicroseconds, to: &writer)
-        id.withUnsafeBytes { writer.member(#"","id":""#, plain: $0) }
-        if !requestID.isEmpty, requestID != id { requestID.withUnsafeBytes { writer.member(#","request_id":"#, bytes: $0) } }
+        exchangeID.withBytes { writer.member(#"","id":""#, plain: $0) }
+        if !clientRequestID.isEmpty { clientRequestID.withUnsafeBytes { writer.member(#","request_id":"#, bytes: $0) } }
         context.client.withUnsafeBytes { writer.member(#","client":""#, plain: $0) }
         appendClientIdentity(&writer)
         if let route = match?.route {

@@ -8,19 +8,12 @@ extension Exchange {
     static let auditPollNanoseconds: UInt64 = 50_000_000
 
     /// The connection itself, or what stands before it.
-    static func watching(_ context: ConnectionContext, _ plan: PipelinePlan) -> (ConnectionContext, WithheldReply?, (any SecretWatch)?) {
-        var context = context
-        var withheld: WithheldReply?
-        if plan.auditRules?.onFull == .refuse, plan.auditSink != nil {
-            let reply = WithheldReply(context.sink)
-            withheld = reply
-            context.sink = reply
-        }
-        guard plan.echoes != nil else { return (context, withheld, nil) }
+    static func watching(_ sink: any ReplySink, _ plan: PipelinePlan) -> (any ReplySink, WithheldReply?, (any SecretWatch)?) {
+        let withheld = plan.withholdsReplies ? WithheldReply(sink) : nil
+        guard plan.echoes != nil else { return (withheld ?? sink, withheld, nil) }
         let echo: any SecretWatch =
-            plan.blocksEchoes ? EchoGuard(context.sink, plan.redactor) : EchoWatch(context.sink, plan.redactor)
-        context.sink = echo
-        return (context, withheld, echo)
+            plan.blocksEchoes ? EchoGuard(withheld ?? sink, plan.redactor) : EchoWatch(withheld ?? sink, plan.redactor)
+        return (echo, withheld, echo)
     }
 
     /// False while the exchange waits for the audit, or was refused because of it. Asked before anything goes to the upstream.
@@ -96,11 +89,11 @@ extension Exchange {
         fields.append("Content-Type", format.contentType(head?.fields))
         fields.append("Cache-Control", "no-store")
         mark(&fields, kind: failure.kind, .auditUnavailable)
-        fields.append("X-Request-Id", requestID.isEmpty ? id : requestID)
+        fields.append("X-Request-Id", requestID)
         fields.append("Retry-After", "1")
         shareWithOrigin(&fields)
         let facts = FailureBody.Facts(
-            exchangeID: id, requestID: requestID.isEmpty ? id : requestID, route: match?.route.name, attempts: machine.attempts)
+            exchangeID: id, requestID: requestID, route: match?.route.name, attempts: machine.attempts)
         let body =
             format == .message
             ? FailureBody.renderMessage(failure) : FailureBody.render(failure, facts: facts, held: nil, scanner: environment.scanner)

@@ -3,6 +3,7 @@
 
 package import CryoSync
 
+/// Only its worker writes, so a load and a store do.
 package final class ExchangeCounters: Sendable {
     package let begun = Atomic<Int>(0)
     package let ended = Atomic<Int>(0)
@@ -11,7 +12,7 @@ package final class ExchangeCounters: Sendable {
 
     package var open: Int { begun.load(ordering: .relaxed) - ended.load(ordering: .relaxed) }
 
-    func begin() { begun.add(1, ordering: .relaxed) }
+    func begin() { begun.store(begun.load(ordering: .relaxed) &+ 1, ordering: .relaxed) }
 
-    func end() { ended.add(1, ordering: .relaxed) }
+    func end() { ended.store(ended.load(ordering: .relaxed) &+ 1, ordering: .relaxed) }
 }

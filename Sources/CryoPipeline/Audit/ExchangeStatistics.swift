@@ -27,15 +27,29 @@ package final class WorkerTable: @unchecked Sendable {
     }
 
     /// Called on worker `worker`.
-    func add(_ amount: UInt64 = 1, to index: Int, worker: Int) {
-        guard worker < workers, index < count else { return }
-        let slot = slots + worker * width + index
-        slot.pointee.store(slot.pointee.load(ordering: .relaxed) &+ amount, ordering: .relaxed)
-    }
+    func add(_ amount: UInt64 = 1, to index: Int, worker: Int) { row(of: worker).add(amount, to: index) }
+
+    /// The counters of one worker, for several additions in a row. None where there is no such worker.
+    @inline(__always)
+    func row(of worker: Int) -> WorkerRow { WorkerRow(slots: slots + worker * width, count: 0..<workers ~= worker ? count : 0) }
 
     package func sum(_ index: Int) -> UInt64 {
         guard index < count else { return 0 }
         return (0..<workers).reduce(0) { $0 &+ slots[$1 * width + index].load(ordering: .relaxed) }
+    }
+}
+
+/// One worker's row of a table. Not to be kept: the table owns the memory.
+struct WorkerRow {
+    // SAFETY: rows are made and used within one call on the table's owner.
+    fileprivate let slots: UnsafeMutablePointer<Atomic<UInt64>>
+    fileprivate let count: Int
+
+    @inline(__always)
+    func add(_ amount: UInt64 = 1, to index: Int) {
+        guard 0..<count ~= index else { return }
+        let slot = slots + index
+        slot.pointee.store(slot.pointee.load(ordering: .relaxed) &+ amount, ordering: .relaxed)
     }
 }
 
@@ -52,8 +66,9 @@ package final class DurationHistogram: Sendable {
     func add(microseconds: UInt64, worker: Int) {
         var bucket = 0
         while bucket < Self.bounds.count, microseconds > Self.bounds[bucket] { bucket += 1 }
-        table.add(to: bucket, worker: worker)
-        table.add(microseconds, to: Self.bounds.count + 1, worker: worker)
+        let row = table.row(of: worker)
+        row.add(to: bucket)
+        row.add(microseconds, to: Self.bounds.count + 1)
     }
 
     /// Not cumulative; one more than there are bounds.
@@ -70,18 +85,8 @@ package final class RouteStatistics: Sendable {
         + ForwardOutcome.allCases.map { (.forward, $0.rawValue) } + RefreshOutcome.allCases.map { (.refresh, $0.rawValue) }
         + RetryOutcome.allCases.map { (.retry, $0.rawValue) } + NormalizeOutcome.allCases.map { (.normalize, $0.rawValue) }
         + ReplyOutcome.allCases.map { (.reply, $0.rawValue) } + AuditOutcome.allCases.map { (.audit, $0.rawValue) }
-    private static func start(_ step: Step) -> Int { outcomes.firstIndex { $0.step == step } ?? 0 }
-
-    private static let accept = OutcomeIndex<AcceptOutcome>(from: start(.accept))
-    private static let read = OutcomeIndex<ReadOutcome>(from: start(.read))
-    private static let route = OutcomeIndex<RouteOutcome>(from: start(.route))
-    private static let inject = OutcomeIndex<InjectOutcome>(from: start(.inject))
-    private static let forward = OutcomeIndex<ForwardOutcome>(from: start(.forward))
-    private static let refresh = OutcomeIndex<RefreshOutcome>(from: start(.refresh))
-    private static let retry = OutcomeIndex<RetryOutcome>(from: start(.retry))
-    private static let normalize = OutcomeIndex<NormalizeOutcome>(from: start(.normalize))
-    private static let reply = OutcomeIndex<ReplyOutcome>(from: start(.reply))
-    private static let audit = OutcomeIndex<AuditOutcome>(from: start(.audit))
+    /// Where the counters of each step begin. Kept here, so that counting reaches for nothing global.
+    private let starts = OutcomeStarts()
 
     package let outcomes: WorkerTable
     /// By the order of `FailureReason.allCases`.
@@ -101,19 +106,31 @@ package final class RouteStatistics: Sendable {
     }
 
     func count(_ steps: StepOutcomes, audit: AuditOutcome?, worker: Int) {
-        func add<Outcome>(_ index: OutcomeIndex<Outcome>, _ outcome: Outcome?) {
-            if let outcome { outcomes.add(to: index[outcome], worker: worker) }
+        let row = outcomes.row(of: worker)
+        func add<Outcome: CaseIterable>(_ start: Int, _ outcome: Outcome?) {
+            if let outcome { row.add(to: start + casePlace(outcome)) }
         }
-        add(Self.accept, steps.accept)
-        add(Self.read, steps.read)
-        add(Self.route, steps.route)
-        add(Self.inject, steps.inject)
-        add(Self.forward, steps.forward)
-        add(Self.refresh, steps.refresh)
-        add(Self.retry, steps.retry)
-        add(Self.normalize, steps.normalize)
-        add(Self.reply, steps.reply)
-        add(Self.audit, audit)
+        add(starts.accept, steps.accept)
+        add(starts.read, steps.read)
+        add(starts.route, steps.route)
+        add(starts.inject, steps.inject)
+        add(starts.forward, steps.forward)
+        add(starts.refresh, steps.refresh)
+        add(starts.retry, steps.retry)
+        add(starts.normalize, steps.normalize)
+        add(starts.reply, steps.reply)
+        add(starts.audit, audit)
+    }
+}
+
+private struct OutcomeStarts {
+    let accept, read, route, inject, forward, refresh, retry, normalize, reply, audit: Int
+
+    init() {
+        func start(_ step: Step) -> Int { RouteStatistics.outcomes.firstIndex { $0.step == step } ?? 0 }
+        (accept, read, route, inject) = (start(.accept), start(.read), start(.route), start(.inject))
+        (forward, refresh, retry) = (start(.forward), start(.refresh), start(.retry))
+        (normalize, reply, audit) = (start(.normalize), start(.reply), start(.audit))
     }
 }
 
@@ -131,20 +148,4 @@ package final class ExchangeStatistics: Sendable {
             upstreams.map { ($0, old?.upstreams[$0] ?? DurationHistogram(workers: workers)) }, uniquingKeysWith: { first, _ in first })
         unrouted = old?.unrouted ?? RouteStatistics(workers: workers)
     }
-}
-
-/// From an outcome to its counter, by the byte that a case is: cases that stand for texts are compared as texts, which costs more.
-private struct OutcomeIndex<Outcome: CaseIterable & Sendable>: Sendable {
-    private let positions: [Int]
-
-    init(from start: Int) {
-        var positions = [Int](repeating: start, count: 256)
-        for (offset, outcome) in Outcome.allCases.enumerated() { positions[Self.byte(of: outcome)] = start + offset }
-        self.positions = positions
-    }
-
-    subscript(outcome: Outcome) -> Int { positions[Self.byte(of: outcome)] }
-
-    /// Cases without values are one byte.
-    private static func byte(of outcome: Outcome) -> Int { withUnsafeBytes(of: outcome) { Int($0.first ?? 0) } }
 }

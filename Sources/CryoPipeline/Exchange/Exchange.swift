@@ -3,82 +3,47 @@
 // Domain: worker
 
 package import CryoHTTP
-package import CryoJSON
 
-/// What a worker lends to all its exchanges.
-package final class ExchangeEnvironment {
-    package let forwarder: any Forwarder
-    package let scanner: JSONScanner
-    package let openSpill: () -> SpillFile?
-    /// Removes the codings a Content-Encoding names from a whole body, up to that many bytes.
-    package let decode: (_ body: UnsafeRawBufferPointer, _ contentEncoding: UnsafeRawBufferPointer, _ bytesMax: Int) -> DecodedContent
-    package let counters: ExchangeCounters
-    /// This process's name in Via. Unlike those of other gateways on the way, so that only a true loop is taken for one.
-    package let pseudonym: [UInt8]
-    /// Begins the digest of a body for the audit.
-    package let makeDigest: () -> (any BodyDigest)?
-    let scratch = AuditScratch()
-
-    package init(
-        forwarder: any Forwarder, scanner: JSONScanner, openSpill: @escaping () -> SpillFile?,
-        decode: @escaping (UnsafeRawBufferPointer, UnsafeRawBufferPointer, Int) -> DecodedContent, counters: ExchangeCounters,
-        pseudonym: [UInt8] = Array("cryonet".utf8), makeDigest: @escaping () -> (any BodyDigest)? = { nil }
-    ) {
-        self.forwarder = forwarder
-        self.scanner = scanner
-        self.openSpill = openSpill
-        self.decode = decode
-        self.counters = counters
-        self.pseudonym = pseudonym
-        self.makeDigest = makeDigest
-    }
-}
-
-/// Confined to the worker of its connection.
+/// Confined to the worker of its connection. What never changes is `let`, down to the route: those references can be followed without
+/// counting them. What few exchanges have lies in `uncommon`, so that beginning and ending one stays cheap.
 package final class Exchange: RequestConsumer {
     let plan: PipelinePlan
     let environment: ExchangeEnvironment
     let context: ConnectionContext
-    package let id: [UInt8]
-    var head: RequestHead?
-    var machine = ExchangeMachine(rules: ExchangeRules())
+    /// Where the reply goes: the connection, or what stands before it.
+    let sink: any ReplySink
+    package let exchangeID: ExchangeID
+    /// nil: the read or accept step refused the request.
+    let head: RequestHead?
+    /// Where the route step sends the request.
+    let placement: Placement
+    /// The route's, or the one a tunnel is asked for to.
+    let upstream: UpstreamPlan?
+    var machine = ExchangeMachine(rules: ExchangeRules(retryReasons: []))
     /// For an exchange that never came to the machine: what the steps before it ended in.
     var earlyOutcomes: StepOutcomes?
-    var match: RouteMatch?
-    /// The route's, while this exchange counts in it.
-    var occupiedLoad: RouteLoad?
-    /// The route that admits the request's page of another site: it may read the reply, failures included.
-    var sharingRoute: RoutePlan?
+    var uncommon: UncommonState?
 
     // inject
     var credential: Credential?
     /// The revision of the login the exchange began with (ledger AS4); retries do not change it.
     var revision: SessionRevision?
-    var baseFields = FieldSection()
-    var baseFieldsCount = (bytes: 0, lines: 0)
-    /// The client's cookies without the one that carries the token; nil where no cookie does.
-    var clientCookies: [[UInt8]]?
-    var requestID: [UInt8] = []
-    /// nil where the request belongs to no trace.
-    var trace: ExchangeTrace?
+    /// The client's own X-Request-Id where it may be kept; empty: the exchange's id is told instead.
+    let clientRequestID: [UInt8]
 
     // forward
     var body: ReplayBuffer?
     var isBodyPaused = false
     /// The attempt that was asked for begins when the whole body is here.
     var isAwaitingSignedBody = false
-    var digestStream: DigestStream?
-    var bodyDigest: [UInt8]?
     var attempt: AttemptID?
     var isAttemptOpen = false
-    var records: [AttemptRecord] = []
+    var records = AttemptRecords()
     /// The breaker's, until it has been told what became of the attempt.
     var permit: Breaker.Permit?
     var isForwarderWaitingForBody = false
     /// The client asks for a WebSocket.
     var isUpgrade = false
-    /// The client asks for a tunnel to this upstream; there is no route then.
-    var connectUpstream: UpstreamPlan?
     /// The upstream has agreed: from here on both bodies are the bytes of the tunnel.
     var isTunnel = false
     /// One side of the tunnel has ended.
@@ -103,21 +68,12 @@ package final class Exchange: RequestConsumer {
     var retryAfterSeconds: Int64?
     /// When a request that the gateway itself refuses may come again.
     var ownRetryAfterSeconds: UInt64?
-    /// The upstream's, while this exchange counts in it.
-    var retryBudget: RetryBudget?
     var isRetrying = false
 
-    /// Set while a stream is held back for its first event.
-    var firstEvent: FirstEventFinder?
-    var business: BusinessFailure?
     var verdict: EnvelopeVerdict?
-    var failure: Failure?
     var statusSent: UInt16 = 0
     var bytesSent: UInt64 = 0
     var isOver = false
-    /// The beginnings of the bodies, as far as the audit wants them.
-    var auditedRequestBody = AuditedBody()
-    var auditedResponseBody = AuditedBody()
     /// What lies beneath a failure: why a request was refused, or how an attempt ended.
     var underlyingDetail: StaticString?
 
@@ -141,13 +97,36 @@ package final class Exchange: RequestConsumer {
         self.head = head
         self.plan = plan
         self.environment = environment
-        (self.context, withheld, echo) = Self.watching(context, plan)
-        id = ExchangeID.make(
-            unixMicroseconds: context.startUnixMicroseconds, randomHigh: context.scheduler.random(), randomLow: context.scheduler.random())
+        self.context = context
+        if plan.watchesReplies {
+            (sink, withheld, echo) = Self.watching(context.sink, plan)
+        } else {
+            (sink, withheld, echo) = (context.sink, nil, nil)
+        }
+        let scheduler = context.scheduler
+        exchangeID = ExchangeID(
+            unixMicroseconds: context.startUnixMicroseconds, randomHigh: scheduler.random(), randomLow: scheduler.random())
+        if let head {
+            placement = Self.place(head, by: plan, context, pseudonym: environment.pseudonym)
+            clientRequestID = Self.acceptableRequestID(head)
+        } else {
+            placement = Placement(.none)
+            clientRequestID = []
+        }
+        upstream = placement.match?.route.upstream ?? placement.tunnel
         environment.counters.begin()
     }
 
-    var upstream: UpstreamPlan? { match?.route.upstream ?? connectUpstream }
+    private static func acceptableRequestID(_ head: RequestHead) -> [UInt8] {
+        guard let index = head.fields.firstIndex(of: "x-request-id") else { return [] }
+        return head.fields.withValue(at: index) { ExchangeID.isAcceptable($0) ? Array($0) : [] }
+    }
+
+    /// As text of its own, for those who keep it.
+    package var id: [UInt8] { exchangeID.bytes }
+    /// What client and upstream are told in X-Request-Id.
+    var requestID: [UInt8] { clientRequestID.isEmpty ? id : clientRequestID }
+    var match: RouteMatch? { @inline(__always) _read { yield placement.match } }
     var now: UInt64 { context.scheduler.nanoseconds }
     var outcomes: StepOutcomes { earlyOutcomes ?? machine.outcomes }
     var isReplayable: Bool { body?.isReplayable ?? true }
@@ -157,63 +136,31 @@ package final class Exchange: RequestConsumer {
     package func begin() {
         guard let head else { return }
         tell(.requestCreated)
-        requestID = head.fields.withValue(of: "x-request-id") { ExchangeID.isAcceptable($0) ? Array($0) : nil }.flatMap { $0 } ?? id
-        switch RouteRule(plan: plan, localPort: context.localPort).decide(head) {
+        switch placement.decision {
+        case .none: break
         case .ping: answerPing()
         case .refused(let reason, let status, let detail): refuse(reason, status: status, detail: detail)
-        case .keyless(let match):
-            if let match, match.admitsOrigin { sharingRoute = match.route }
-            refuse(.clientKeyMissing, status: 407, detail: "client key is missing or wrong")
-        case .preflight(let match):
-            sharingRoute = match.route
-            answerPreflight(match)
-        case .tunnel(let upstream): connect(to: upstream)
-        case .matched(let match):
-            self.match = match
-            if match.admitsOrigin { sharingRoute = match.route }
-            if countVia(head.fields, pseudonym: environment.pseudonym) >= Self.passesMax {
-                return refuse(.loopDetected, status: 508, detail: "the request has passed this gateway before")
-            }
-            choose(head, match)
+        case .preflight: answerPreflight()
+        case .tunnel: connect()
+        case .matched: if let route = placement.match?.route { begin(on: route, head) }
         }
     }
-
-    private func choose(_ head: RequestHead, _ match: RouteMatch) {
-        switch OverrideRule(plan: plan).choose(head.fields, on: match.route) {
-        case .asConfigured: begin(on: match.route, head)
-        case .other(let route):
-            self.match = match.taking(route)
-            begin(on: route, head)
-        case .unknown(let detail): refuse(.overrideUnknown, status: 400, detail: detail)
-        }
-    }
-
-    /// How often one request may come by. Twice is no mistake: an upstream may call another API through the same gateway.
-    package static let passesMax = 2
 
     private func begin(on route: RoutePlan, _ head: RequestHead) {
         guard enterRoute(route) else { return }
         let standing = tokenStanding(on: route, head)
-        var rules = ExchangeRules()
-        rules.injectsToken = route.credentials != nil && standing != .keptClientValue
-        rules.isAuthOptional = route.settings.auth == .optional
-        rules.canRefresh = route.credentials?.canRefresh ?? false
-        // The raw view is the upstream's answer whatever it is (ledger IC3).
-        rules.hasPolicy = route.policy.map { $0.settings.view != .raw && $0.settings.failureMode == .replace } ?? false
+        var rules = route.rules
+        if case .keptClientValue = standing { rules.injectsToken = false }
         permitRetries(&rules, on: route, head)
-        rules.passesOversize = route.policy?.settings.oversize != .fail
-        rules.passesNonJSON = route.policy?.settings.nonJSON == .pass
-        rules.resumesLimit = route.settings.streams.reconnect.limit
         machine = ExchangeMachine(rules: rules)
-        if head.framing != .none {
+        if !head.framing.isNone {
             let coversBody = route.upstream.signer?.settings.coversBody ?? false
             let recordsBody = (rules.injectsToken && rules.canRefresh) || rules.retryLimit > 0 || coversBody
             body = ReplayBuffer(records: recordsBody && isWorthRecording(head.framing), openSpill: environment.openSpill)
         }
         isUpgrade = asksForWebSocket(head)
-        prepareFields(head, on: route)
-        deadlines.total = .max
-        if head.framing == .none { startTotalDeadline() }
+        adoptTrace(head)
+        if head.framing.isNone { startTotalDeadline() }
         if isAdmittedByAudit() { perform(machine.handle(.begun(standing))) }
         armDeadlines()
     }
@@ -323,7 +270,7 @@ package final class Exchange: RequestConsumer {
 
     private func noteRefusal() {
         guard response != nil, !records.isEmpty else { return }
-        records[records.count - 1].refusedBy = business == nil ? "status" : "business_code"
+        records.current.refusedBy = business == nil ? "status" : "business_code"
     }
 
     // MARK: Deadlines
@@ -361,83 +308,16 @@ package final class Exchange: RequestConsumer {
 
     func touchIdle() {
         if isTunnel { return touchTunnelIdle() }
-        guard let timeouts = upstream?.settings.timeouts, timeouts.idleMilliseconds > 0 else { return }
-        let streams = mediaType.isStream ? match?.route.settings.streams : nil
-        deadlines.idle = now &+ UInt64(streams?.idleMilliseconds ?? timeouts.idleMilliseconds) * 1_000_000
+        guard let upstream, upstream.idleNanoseconds > 0 else { return }
+        var length = upstream.idleNanoseconds
+        if mediaType.isStream, let own = match?.route.settings.streams.idleMilliseconds { length = UInt64(own) * 1_000_000 }
+        deadlines.idle = now &+ length
     }
 
     /// The total time begins when the whole request is here: a slow upload is bounded by the read step.
     private func startTotalDeadline() {
-        guard let timeouts = match?.route.upstream.settings.timeouts, timeouts.totalMilliseconds > 0 else { return }
-        deadlines.total = now &+ UInt64(timeouts.totalMilliseconds) * 1_000_000
+        guard placement.match != nil, let upstream, upstream.totalNanoseconds > 0 else { return }
+        deadlines.total = now &+ upstream.totalNanoseconds
         armDeadlines()
     }
-}
-
-/// The times by which something must have happened; `.max` is none.
-struct ExchangeDeadlines {
-    var response = UInt64.max
-    var idle = UInt64.max
-    var total = UInt64.max
-    var tokenWait = UInt64.max
-    var backOff = UInt64.max
-    var lookAhead = UInt64.max
-    var heartbeat = UInt64.max
-    var audit = UInt64.max
-
-    var nearest: UInt64 { min(response, idle, total, tokenWait, backOff, lookAhead, heartbeat, audit) }
-
-    /// The first that is due, taken out.
-    mutating func takeDue(at nanoseconds: UInt64) -> DeadlineKind? {
-        if total <= nanoseconds {
-            total = .max
-            return .total
-        }
-        if backOff <= nanoseconds {
-            backOff = .max
-            return .backOff
-        }
-        if tokenWait <= nanoseconds {
-            tokenWait = .max
-            return .tokenWait
-        }
-        if response <= nanoseconds {
-            response = .max
-            return .response
-        }
-        if idle <= nanoseconds {
-            idle = .max
-            return .idle
-        }
-        if lookAhead <= nanoseconds {
-            lookAhead = .max
-            return .lookAhead
-        }
-        if heartbeat <= nanoseconds {
-            heartbeat = .max
-            return .heartbeat
-        }
-        if audit <= nanoseconds {
-            audit = .max
-            return .audit
-        }
-        return nil
-    }
-}
-
-/// What the audit tells about one attempt.
-struct AttemptRecord {
-    var startedAt: UInt64
-    var endedAt: UInt64 = 0
-    /// Of the bodies, as they went to the upstream and came from it.
-    var requestBytes: UInt64 = 0
-    var responseBytes: UInt64 = 0
-    var status: UInt16 = 0
-    var outcome: StaticString = "responded"
-    var tokenVersion: UInt64 = 0
-    var isTokenUnwritten = false
-    var isSigned = false
-    /// What told that the token is refused, where that made a difference: `status` or `business_code`.
-    var refusedBy: StaticString?
-    var timing = AttemptTiming()
 }

@@ -13,7 +13,7 @@ package struct ExchangeRules: Sendable {
     package var hasPolicy = false
     package var retryLimit: UInt32 = 0
     /// The network failures that are worth another attempt.
-    package var retryReasons: Set<FailureReason> = RetryRule.standardReasons
+    package var retryReasons: FailureReasonSet
     /// The method (or its idempotency key) may be sent again.
     package var isRetryEligible = false
     package var passesOversize = true
@@ -21,7 +21,7 @@ package struct ExchangeRules: Sendable {
     /// Attempts in a row to go on with a stream that broke.
     package var resumesLimit: UInt32 = 0
 
-    package init() {}
+    package init(retryReasons: FailureReasonSet = RetryRule.standardReasons) { self.retryReasons = retryReasons }
 }
 
 /// What the exchange is asked to do with a response head, decided by the driver from status and fields.

@@ -77,6 +77,13 @@ package struct AttemptRequest {
         self.isIdempotent = isIdempotent
         self.isUpgrade = isUpgrade
     }
+
+    /// One that is still to be written.
+    init(to upstream: UpstreamPlan, isIdempotent: Bool, isUpgrade: Bool) {
+        self.init(
+            upstream: upstream, method: [], target: [], fields: FieldSection(), framing: .none, isIdempotent: isIdempotent,
+            isUpgrade: isUpgrade)
+    }
 }
 
 /// Why an attempt ended without a complete answer. Each maps to one `FailureReason`.

@@ -10,23 +10,28 @@ package enum RequestArrival {
     case refused(FailureReason, status: UInt16, detail: StaticString)
 }
 
-/// What a connection lends to the exchanges it carries.
-package struct ConnectionContext {
-    package var sink: any ReplySink
+/// What a connection lends to the exchanges it carries, one after the other. Made once for a connection, so that an exchange keeps one reference
+/// instead of a copy. The sink and the scheduler are the connection itself: it lets go of its context when it closes.
+package final class ConnectionContext {
+    package let sink: any ReplySink
     package let scheduler: any Scheduler
     /// The peer's address as text, `127.0.0.1:4711` or `unix`.
     package let client: [UInt8]
+    /// Where in it the address lies, without port and brackets.
+    let clientAddress: Range<Int>
     /// The index of the worker that owns the connection.
     package let workerIndex: Int
     /// The port the client connected to; 0 on a UNIX socket.
     package let localPort: UInt16
     /// True when the connection from the client is secured.
     package let isTLS: Bool
-    /// Monotonic and wall time of the first byte of this request.
-    package let startNanoseconds: UInt64
-    package let startUnixMicroseconds: Int64
     /// nil: it has proved nothing.
     package let identity: ClientIdentity?
+    /// Monotonic and wall time of the first byte of the present request.
+    package private(set) var startNanoseconds: UInt64
+    package private(set) var startUnixMicroseconds: Int64
+    /// The Host this client was last admitted with; a client seldom changes it.
+    var admittedHost = AdmittedHost()
 
     package init(
         sink: any ReplySink, scheduler: any Scheduler, client: [UInt8], localPort: UInt16, workerIndex: Int, isTLS: Bool,
@@ -36,12 +41,25 @@ package struct ConnectionContext {
         self.sink = sink
         self.scheduler = scheduler
         self.client = client
+        clientAddress = Self.address(in: client)
         self.localPort = localPort
         self.workerIndex = workerIndex
         self.isTLS = isTLS
         self.startNanoseconds = startNanoseconds
         self.startUnixMicroseconds = startUnixMicroseconds
         self.identity = identity
+    }
+
+    private static func address(in client: [UInt8]) -> Range<Int> {
+        guard let colon = client.lastIndex(of: 0x3A) else { return client.indices }
+        let isBracketed = colon > 1 && client[0] == 0x5B && client[colon - 1] == 0x5D
+        return isBracketed ? 1..<colon - 1 : 0..<colon
+    }
+
+    /// The next request of the connection has begun. The exchange before it is over.
+    package func restart(nanoseconds: UInt64, unixMicroseconds: Int64) {
+        startNanoseconds = nanoseconds
+        startUnixMicroseconds = unixMicroseconds
     }
 }
 

@@ -24,9 +24,9 @@ extension Exchange {
         tellHooksOfUnsentFailure()
         var fields = endToEndFields(of: response)
         annotate(&fields, failure)
-        sendHead(response.status, fields, .length(UInt64(held.bytes.count)))
+        sendHead(response.status, &fields, .length(UInt64(held.bytes.count)))
         bytesSent += UInt64(held.bytes.count)
-        _ = held.bytes.withUnsafeBytes { context.sink.sendBody($0) }
+        _ = held.bytes.withUnsafeBytes { sink.sendBody($0) }
         finishReply()
     }
 

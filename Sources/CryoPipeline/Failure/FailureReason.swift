@@ -231,11 +231,8 @@ package enum FailureTable {
 }
 
 extension FailureReason {
-    fileprivate static let order: [FailureReason: Int] = Dictionary(
-        uniqueKeysWithValues: FailureReason.allCases.enumerated().map { ($1, $0) })
-
     /// The place among all cases.
-    package var position: Int { Int(truncatingIfNeeded: Self.order[self] ?? 0) }
+    package var position: Int { casePlace(self) }
 
     /// The reason an attempt's error is shown as.
     package init(_ error: ForwardError) {

@@ -9,7 +9,7 @@ enum MonitorEvent {
     /// didCreateURLRequest.
     case requestCreated
     /// didAdaptURLRequest: what the upstream gets beside what the client sent, names only. Not told when nothing changes (EM4).
-    case requestAdapted
+    case requestAdapted(FieldSection)
     /// requestDidResume: an attempt begins, or goes on after a pause.
     case resumed
     /// requestDidSuspend: the client takes nothing at present.
@@ -76,8 +76,8 @@ extension Exchange {
         writer.field("at_us", Int64(clamping: now > context.startNanoseconds ? (now - context.startNanoseconds) / 1000 : 0))
         switch event {
         case .requestCreated: appendRequest(&writer)
-        case .requestAdapted:
-            let changes = changedNames()
+        case .requestAdapted(let fields):
+            let changes = changedNames(fields)
             if changes.added.isEmpty, changes.removed.isEmpty { return }
             append("added", changes.added, &writer)
             append("removed", changes.removed, &writer)
@@ -122,14 +122,14 @@ extension Exchange {
     }
 
     /// Names in lower case that only one side has.
-    private func changedNames() -> (added: [[UInt8]], removed: [[UInt8]]) {
+    private func changedNames(_ adapted: FieldSection) -> (added: [[UInt8]], removed: [[UInt8]]) {
         func names(_ fields: FieldSection?) -> [[UInt8]] {
             guard let fields else { return [] }
             return fields.lines.indices.filter { !fields.lines[$0].isRemoved }.map { index in
                 fields.withName(at: index) { $0.map { $0 &- 0x41 < 26 ? $0 | 0x20 : $0 } }
             }
         }
-        let (before, after) = (names(head?.fields), names(baseFields))
+        let (before, after) = (names(head?.fields), names(adapted))
         let (had, has) = (Set(before), Set(after))
         return (after.filter { !had.contains($0) }, before.filter { !has.contains($0) })
     }

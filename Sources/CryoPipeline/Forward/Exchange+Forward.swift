@@ -9,39 +9,49 @@ extension Exchange {
         guard let head, let upstream else { return }
         cancelAttempt()
         settleRest()
-        if machine.isResuming { business = nil } else { resetResponse() }
+        if machine.isResuming { business = nil } else if !records.isEmpty { resetResponse() }
         if waitsForSignedBody() { return }
         guard passBreaker(of: upstream) else { return }
         _ = body?.rewind()
-        if let route = match?.route { injectToken(on: route) }
-        appendLastEventID()
-        guard let request = makeRequest(head, to: upstream) else { return }
-        var record = AttemptRecord(startedAt: now)
-        record.isSigned = match?.route.upstream.signer != nil
-        if machine.carriesToken, let credential {
-            record.tokenVersion = credential.version
-            record.isTokenUnwritten = credential.isUnwritten
-        }
-        records.append(record)
-        if head.expectsContinue { context.sink.sendContinue() }
+        var request = AttemptRequest(to: upstream, isIdempotent: connectUpstream == nil && isIdempotent(head), isUpgrade: isUpgrade)
+        environment.swapMemory(with: &request)
+        // The forwarder has taken what it needs when it returns.
+        defer { environment.swapMemory(with: &request) }
+        guard write(&request, head) else { return }
+        noteAttempt(to: upstream)
+        if head.expectsContinue { sink.sendContinue() }
         underlyingDetail = nil
-        tell(.requestAdapted)
+        tell(.requestAdapted(request.fields))
         tell(.resumed)
         isForwarderWaitingForBody = false
         isAttemptOpen = true
-        touchResponseDeadline()
+        touchResponseDeadline(upstream)
         attempt = environment.forwarder.begin(request, for: self)
         armDeadlines()
     }
 
-    /// nil: it could not be signed; the exchange has answered.
-    private func makeRequest(_ head: RequestHead, to upstream: UpstreamPlan) -> AttemptRequest? {
-        guard let match else { return connectRequest(head, to: upstream) }
-        let (method, target) = (Array(head.fields.bytes[head.method]), target(head, match))
-        guard sign(method, target) else { return nil }
-        return AttemptRequest(
-            upstream: match.route.upstream, method: method, target: target,
-            fields: baseFields, framing: isHead ? .none : head.framing, isIdempotent: isIdempotent(head), isUpgrade: isUpgrade)
+    private func noteAttempt(to upstream: UpstreamPlan) {
+        var record = AttemptRecord(startedAt: now)
+        record.isSigned = connectUpstream == nil && upstream.signer != nil
+        if machine.carriesToken, let credential {
+            record.tokenVersion = credential.version
+            record.isTokenUnwritten = credential.isUnwritten
+        }
+        records.begin(record)
+    }
+
+    /// False: it could not be signed; the exchange has answered.
+    private func write(_ request: inout AttemptRequest, _ head: RequestHead) -> Bool {
+        request.method.removeAll(keepingCapacity: true)
+        head.fields.bytes.withUnsafeBytes { request.method.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[head.method])) }
+        guard let match else {
+            writeConnect(&request, head)
+            return true
+        }
+        writeTarget(&request.target, head, match)
+        writeFields(&request.fields, head, on: match.route)
+        request.framing = isHead ? .none : head.framing
+        return match.route.upstream.signer == nil || sign(&request, on: match.route)
     }
 
     var isHead: Bool { head?.isMethod("HEAD") ?? false }
@@ -52,27 +62,8 @@ extension Exchange {
             || head.isMethod("TRACE")
     }
 
-    /// The origin-form target: base path, the client's path less the stripped prefix, the query untouched but for a token that goes there.
-    private func target(_ head: RequestHead, _ match: RouteMatch) -> [UInt8] {
-        var target: [UInt8] = []
-        let path = head.fields.bytes[match.path]
-        let strip = match.isAbsolute ? [] : match.route.stripPrefix
-        target.reserveCapacity(path.count + match.route.upstream.basePath.count + (match.query?.count ?? 0) + 2)
-        if !match.isAbsolute { target.append(contentsOf: match.route.upstream.basePath) }
-        let rest = path.dropFirst(strip.count)
-        if !strip.isEmpty, path.starts(with: strip), strip.last == 0x2F || rest.isEmpty || rest.first == 0x2F {
-            if rest.first != 0x2F { target.append(0x2F) }
-            target.append(contentsOf: rest)
-        } else {
-            target.append(contentsOf: path)
-        }
-        appendQuery(match.query.map { head.fields.bytes[$0] }, on: match.route, to: &target)
-        return target
-    }
-
-    private func touchResponseDeadline() {
-        guard let timeouts = upstream?.settings.timeouts, timeouts.responseMilliseconds > 0 else { return }
-        deadlines.response = now &+ UInt64(timeouts.responseMilliseconds) * 1_000_000
+    private func touchResponseDeadline(_ upstream: UpstreamPlan) {
+        if upstream.responseNanoseconds > 0 { deadlines.response = now &+ upstream.responseNanoseconds }
     }
 
     func cancelAttempt() {
@@ -88,10 +79,9 @@ extension Exchange {
 
     func closeRecord(_ outcome: StaticString, _ timing: AttemptTiming?) {
         guard !records.isEmpty else { return }
-        let last = records.count - 1
-        records[last].endedAt = now
-        if let timing { records[last].timing = timing }
-        records[last].outcome = outcome
+        records.current.endedAt = now
+        if let timing { records.current.timing = timing }
+        records.current.outcome = outcome
     }
 
     // MARK: Request body, read by the forwarder (also inside its C callback: copies only)
@@ -103,11 +93,11 @@ extension Exchange {
         case .wait: isForwarderWaitingForBody = true
         case .bytes(let count):
             tell(.bytesSent(count))
-            if !records.isEmpty { records[records.count - 1].requestBytes &+= UInt64(count) }
-            if !isTunnel { touchResponseDeadline() }
+            if !records.isEmpty { records.current.requestBytes &+= UInt64(count) }
+            if !isTunnel, let upstream { touchResponseDeadline(upstream) }
             if isBodyPaused, body.waitingBytes < ReplayBuffer.waitingBytesLow {
                 isBodyPaused = false
-                context.sink.resumeRequestBody()
+                sink.resumeRequestBody()
             }
         case .end, .failed: break
         }
@@ -130,23 +120,27 @@ extension Exchange {
         mediaType = MediaType.of(head.fields)
         if connectUpstream != nil || (isUpgrade && head.status == 101) { openTunnel() }
         touchIdle()
-        if !records.isEmpty { records[records.count - 1].status = head.status }
+        if !records.isEmpty { records.current.status = head.status }
         tell(.responseReceived)
-        let route = match?.route
         retryAfterSeconds = RetryRule.retryAfterSeconds(head.fields, nowUnixSeconds: context.scheduler.unixMicroseconds / 1_000_000)
         let action = machine.handle(
             .headReceived(
-                disposition(of: head), refusesToken: route?.credentials?.settings.refresh.onStatus.contains(head.status) ?? false,
-                isRetryStatus: route?.retry.allows(head.status) ?? false, isReplayable: isReplayable))
+                disposition(of: head), refusesToken: refusesToken(head.status),
+                isRetryStatus: machine.rules.retryLimit > 0 && match?.route.retry.allows(head.status) ?? false,
+                isReplayable: isReplayable))
         settleHead(head.status)
         perform(action)
         armDeadlines()
     }
 
+    private func refusesToken(_ status: UInt16) -> Bool {
+        match?.route.credentials?.settings.refresh.onStatus.contains(status) ?? false
+    }
+
     package func attemptReceivedBody(_ id: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Flow {
         guard id == attempt, !isOver else { return .more }
         touchIdle()
-        if !records.isEmpty { records[records.count - 1].responseBytes &+= UInt64(bytes.count) }
+        if !records.isEmpty { records.current.responseBytes &+= UInt64(bytes.count) }
         tell(.dataReceived(bytes.count))
         if isHolding { return machine.isResuming ? holdResumed(bytes) : hold(bytes) }
         if !isTunnel, let audit = plan.auditRules, audit.keepsBodies, audit.bodies == .all {
@@ -157,7 +151,7 @@ extension Exchange {
             flow = relay(bytes, through: stream)
         } else {
             bytesSent += UInt64(bytes.count)
-            flow = context.sink.sendBody(bytes)
+            flow = sink.sendBody(bytes)
         }
         if isAnswerBlocked {
             endBlockedAnswer()

@@ -5,19 +5,16 @@ import CryoHTTP
 
 extension Exchange {
     /// CONNECT: no token, no policy, no retry; what the client wants from the upstream it says through the tunnel, in its own TLS.
-    func connect(to upstream: UpstreamPlan) {
-        connectUpstream = upstream
+    func connect() {
         guard isTunnelAdmittedByAudit() else { return }
         perform(machine.handle(.begun(.notApplicable)))
         armDeadlines()
     }
 
-    func connectRequest(_ head: RequestHead, to upstream: UpstreamPlan) -> AttemptRequest {
-        var request = AttemptRequest(
-            upstream: upstream, method: Array(head.fields.bytes[head.method]), target: Array(head.fields.bytes[head.target]),
-            fields: FieldSection(), framing: .none, isIdempotent: false)
+    func writeConnect(_ request: inout AttemptRequest, _ head: RequestHead) {
+        request.target = Array(head.fields.bytes[head.target])
+        request.fields.removeAll()
         request.isConnect = true
-        return request
     }
 
     /// Before the 101, or the 200 of a CONNECT, goes to the client: what it sends from then on streams through and is never sent twice.
@@ -46,6 +43,6 @@ extension Exchange {
     package func attemptReceivedTunnelEnd(_ id: AttemptID) {
         guard id == attempt, !isOver, isTunnel else { return }
         halfCloseTunnel()
-        context.sink.endTunnelReply()
+        sink.endTunnelReply()
     }
 }

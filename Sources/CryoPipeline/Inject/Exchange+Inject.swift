@@ -5,9 +5,11 @@ import CryoHTTP
 
 extension Exchange {
     func tokenStanding(on route: RoutePlan, _ head: RequestHead) -> TokenStanding {
-        guard let store = route.credentials else { return route.settings.auth == .required ? .missing : .notApplicable }
-        if store.settings.inject.onClientValue != .replace, hasClientValue(head, store.injection) {
-            return store.settings.inject.onClientValue == .keep ? .keptClientValue : .clientValueRejected
+        guard let store = route.credentials else { return route.requiresToken ? .missing : .notApplicable }
+        switch store.settings.inject.onClientValue {
+        case .replace: break
+        case .keep: if hasClientValue(head, store.injection) { return .keptClientValue }
+        case .reject: if hasClientValue(head, store.injection) { return .clientValueRejected }
         }
         credential = store.snapshot()
         revision = credential?.revision
@@ -41,10 +43,10 @@ extension Exchange {
         }
     }
 
-    /// The fields every attempt begins with: the client's, less what is hop-by-hop or ours to say (RFC 9110 §7.6.1), plus what
-    /// the gateway tells. The token is added per attempt.
-    func prepareFields(_ head: RequestHead, on route: RoutePlan) {
-        var fields = head.fields.copy(reservingBytes: Self.addedBytes, lines: Self.addedLines)
+    /// The fields of one attempt: the client's, less what is hop-by-hop or ours to say (RFC 9110 §7.6.1), plus what the gateway tells,
+    /// and the token.
+    func writeFields(_ fields: inout FieldSection, _ head: RequestHead, on route: RoutePlan) {
+        fields.take(head.fields, reservingBytes: Self.addedBytes, lines: Self.addedLines)
         removeHopByHop(&fields)
         fields.remove("content-length")
         fields.remove("expect")
@@ -55,44 +57,51 @@ extension Exchange {
         fields.remove("cryonet-token")
         fields.remove("cryonet-policy")
         removeClientSignature(&fields)
-        let injection = machine.rules.injectsToken ? route.credentials?.injection : nil
-        if let injection { removeClientValue(injection, from: &fields) }
-        withClientAddress {
+        let store = machine.rules.injectsToken ? route.credentials : nil
+        var cookies = store.flatMap { removeClientValue($0.injection, from: &fields) }
+        context.client.withUnsafeBytes { client in
+            let address = UnsafeRawBufferPointer(rebasing: client[context.clientAddress])
             setForwardingFields(
-                &fields, ForwardingFacts(clientAddress: $0, isSecure: context.isTLS, isTrusted: isTrustedProxy($0)))
+                &fields, ForwardingFacts(clientAddress: address, isSecure: context.isTLS, isTrusted: isTrustedProxy(address)))
         }
         setHost(route.upstream.authority, in: &fields)
         appendVia(&fields, minorVersion: head.minorVersion, pseudonym: environment.pseudonym)
-        fields.append("x-request-id", requestID)
-        adoptTrace(&fields)
-        for header in route.upstream.headers where !contains(header.lowercased, in: fields) {
-            if let injection, injection.place == .header, header.lowercased == injection.lowercasedName { continue }
-            if clientCookies != nil, header.lowercased == Array("cookie".utf8) {
-                if clientCookies == [] { clientCookies = [header.value] }
-                continue
-            }
-            fields.append(name: header.name, value: header.value)
-        }
-        baseFields = fields
-        baseFieldsCount = (fields.bytes.count, fields.lines.count)
+        appendRequestID("x-request-id", to: &fields)
+        setTrace(&fields)
+        if !route.upstream.headers.isEmpty { appendDefaults(of: route.upstream, store, &cookies, to: &fields) }
+        if let store { inject(store, cookies, into: &fields) }
+        appendLastEventID(to: &fields)
     }
 
     /// What the gateway usually adds: forwarding fields, Host, Via, the request's id, some defaults and the token.
     private static let addedBytes = 512
     private static let addedLines = 12
 
-    /// The peer's address without its port and brackets.
-    private func withClientAddress(_ body: (UnsafeRawBufferPointer) -> Void) {
-        context.client.withUnsafeBytes { client in
-            guard let colon = client.lastIndex(of: 0x3A) else { return body(client) }
-            let isBracketed = colon > 1 && client[0] == 0x5B && client[colon - 1] == 0x5D
-            body(UnsafeRawBufferPointer(rebasing: isBracketed ? client[1..<colon - 1] : client[..<colon]))
+    func appendRequestID(_ name: StaticString, to fields: inout FieldSection) {
+        if clientRequestID.isEmpty {
+            exchangeID.withBytes { fields.append(name: name.rawBytes, value: $0) }
+        } else {
+            fields.append(name, clientRequestID)
+        }
+    }
+
+    /// `upstreams[].headers`, where the client does not send the field and the token does not take its place.
+    private func appendDefaults(
+        of upstream: UpstreamPlan, _ store: CredentialStore?, _ cookies: inout [[UInt8]]?, to fields: inout FieldSection
+    ) {
+        for header in upstream.headers where !contains(header.lowercased, in: fields) {
+            if let store, store.injection.place == .header, header.lowercased == store.injection.lowercasedName { continue }
+            if let present = cookies, header.lowercased == Array("cookie".utf8) {
+                if present.isEmpty { cookies = [header.value] }
+                continue
+            }
+            fields.append(name: header.name, value: header.value)
         }
     }
 
     /// What a listed proxy claims about its client is kept; nobody else is believed.
     private func isTrustedProxy(_ address: UnsafeRawBufferPointer) -> Bool {
-        plan.trustedProxies.contains { $0.contains(address) }
+        !plan.trustedProxies.isEmpty && plan.trustedProxies.contains { $0.contains(address) }
     }
 
     /// Host keeps its place at the top (RFC 9110 §7.2).
@@ -103,45 +112,69 @@ extension Exchange {
 
     private func contains(_ lowercased: [UInt8], in fields: FieldSection) -> Bool { indexOf(lowercased, in: fields) != nil }
 
-    /// What the client put where the token goes. A query's is left out when the target is built.
-    private func removeClientValue(_ injection: Injection, from fields: inout FieldSection) {
+    /// What the client put where the token goes. A query's is left out when the target is built. Returns the client's other cookies where
+    /// one carries the token.
+    private func removeClientValue(_ injection: Injection, from fields: inout FieldSection) -> [[UInt8]]? {
         switch injection.place {
-        case .header: while let index = indexOf(injection.lowercasedName, in: fields) { fields.remove(at: index) }
-        case .query: break
+        case .header:
+            while let index = indexOf(injection.lowercasedName, in: fields) { fields.remove(at: index) }
+            return nil
+        case .query: return nil
         case .cookie:
             var cookies: [[UInt8]] = []
             for index in fields.lines.indices where fields.has("cookie", at: index) {
                 cookies += CookiePairs.removing(injection.name, from: fields.withValue(at: index) { Array($0) })
             }
             fields.remove("cookie")
-            clientCookies = cookies
+            return cookies
         }
     }
 
-    /// Adds the present token to the fields, after taking out the one of an earlier attempt.
-    func injectToken(on route: RoutePlan) {
-        baseFields.truncate(bytes: baseFieldsCount.bytes, lines: baseFieldsCount.lines)
-        if machine.carriesToken { credential?.noteUse() }
-        let injected = machine.carriesToken ? credential?.injectedValue : nil
-        switch route.credentials?.injection.place {
-        case .header: if let injected, let name = route.credentials?.injection.name { baseFields.append(name: name, value: injected) }
+    /// Adds the present token. `cookies`: the others, where it is one.
+    private func inject(_ store: CredentialStore, _ cookies: [[UInt8]]?, into fields: inout FieldSection) {
+        let carried = machine.carriesToken ? credential : nil
+        carried?.noteUse()
+        switch store.injection.place {
+        case .header: if let carried { fields.append(name: store.injection.name, value: carried.injectedValue) }
         case .cookie:
             // One line for all (RFC 6265 §5.4).
-            guard let clientCookies else { return }
-            let cookies = clientCookies + (injected.map { [$0] } ?? [])
-            if !cookies.isEmpty { baseFields.append("Cookie", Array(cookies.joined(separator: [0x3B, 0x20]))) }
-        case .query, nil: break
+            let all = (cookies ?? []) + (carried.map { [$0.injectedValue] } ?? [])
+            if !all.isEmpty { fields.append("Cookie", Array(all.joined(separator: [0x3B, 0x20]))) }
+        case .query: break
         }
     }
 
-    /// Adds the query as the upstream gets it: the client's untouched, or without its own value and with the token where that goes there.
-    func appendQuery(_ query: ArraySlice<UInt8>?, on route: RoutePlan, to target: inout [UInt8]) {
-        guard machine.rules.injectsToken, let injection = route.credentials?.injection, injection.place == .query else {
-            guard let query else { return }
+    /// The origin-form target: base path, the client's path less the stripped prefix, the query untouched but for a token that goes there.
+    func writeTarget(_ target: inout [UInt8], _ head: RequestHead, _ match: RouteMatch) {
+        target.removeAll(keepingCapacity: true)
+        let route = match.route
+        let injectsQuery = machine.rules.injectsToken && route.credentials?.injection.place == .query
+        head.fields.bytes.withUnsafeBytes { bytes in
+            let path = UnsafeRawBufferPointer(rebasing: bytes[match.path])
+            if match.isAbsolute {
+                target.append(contentsOf: path)
+            } else {
+                if !route.upstream.basePath.isEmpty { target.append(contentsOf: route.upstream.basePath) }
+                appendPath(path, without: route.stripPrefix, to: &target)
+            }
+            guard !injectsQuery, let query = match.query else { return }
             target.append(0x3F)
-            target.append(contentsOf: query)
-            return
+            target.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[query]))
         }
+        if injectsQuery { appendQuery(match.query.map { head.fields.bytes[$0] }, on: route, to: &target) }
+    }
+
+    private func appendPath(_ path: UnsafeRawBufferPointer, without prefix: [UInt8], to target: inout [UInt8]) {
+        guard !prefix.isEmpty, path.starts(with: prefix) else { return target.append(contentsOf: path) }
+        let rest = UnsafeRawBufferPointer(rebasing: path[prefix.count...])
+        guard prefix.last == 0x2F || rest.isEmpty || rest.first == 0x2F else { return target.append(contentsOf: path) }
+        if rest.first != 0x2F { target.append(0x2F) }
+        target.append(contentsOf: rest)
+    }
+
+    /// Adds the query where the token goes there: the client's without its own value, and the token.
+    private func appendQuery(_ query: ArraySlice<UInt8>?, on route: RoutePlan, to target: inout [UInt8]) {
+        guard let injection = route.credentials?.injection else { return }
         let kept = query.map { QueryPairs.removing(injection.name, from: $0) } ?? []
         let injected = machine.carriesToken ? credential?.injectedValue : nil
         let parts = [kept.isEmpty ? nil : kept, injected].compactMap(\.self)

@@ -24,11 +24,11 @@ extension Exchange {
         guard body.isReplayable else { return refuseSigning() }
         if body.isComplete { return false }
         isAwaitingSignedBody = true
-        if head.expectsContinue { context.sink.sendContinue() }
+        if head.expectsContinue { sink.sendContinue() }
         // The client was paused while something else was waited for.
         if isBodyPaused {
             isBodyPaused = false
-            context.sink.resumeRequestBody()
+            sink.resumeRequestBody()
         }
         return true
     }
@@ -63,21 +63,21 @@ extension Exchange {
     }
 
     /// Adds the signature to the fields of this attempt; false: it could not be made, and nothing goes out.
-    func sign(_ method: [UInt8], _ target: [UInt8]) -> Bool {
-        guard let signer, let route = match?.route else { return true }
+    func sign(_ request: inout AttemptRequest, on route: RoutePlan) -> Bool {
+        guard let signer = route.upstream.signer else { return true }
         if signsBody {
             guard let bodyDigest else { return failSigning() }
-            baseFields.append("Content-Digest", Array("sha-256=:".utf8) + bodyDigest.withUnsafeBytes { Base64.encode($0) } + [0x3A])
+            request.fields.append("Content-Digest", Array("sha-256=:".utf8) + bodyDigest.withUnsafeBytes { Base64.encode($0) } + [0x3A])
         }
         let signature = MessageSignature(
-            method: method, isTLS: route.upstream.settings.url.isTLS, authority: route.upstream.authority, target: target,
-            fields: baseFields, settings: signer.settings, created: context.scheduler.unixMicroseconds / 1_000_000,
+            method: request.method, isTLS: route.upstream.settings.url.isTLS, authority: route.upstream.authority, target: request.target,
+            fields: request.fields, settings: signer.settings, created: context.scheduler.unixMicroseconds / 1_000_000,
             nonce: signer.settings.hasNonce ? makeNonce() : nil)
         let (base, parameters) = signature.base()
         guard let code = signer.authenticate(base) else { return failSigning() }
         let label = Array(signer.settings.label.utf8)
-        baseFields.append("Signature-Input", label + [0x3D] + parameters)
-        baseFields.append("Signature", label + [0x3D, 0x3A] + code.withUnsafeBytes { Base64.encode($0) } + [0x3A])
+        request.fields.append("Signature-Input", label + [0x3D] + parameters)
+        request.fields.append("Signature", label + [0x3D, 0x3A] + code.withUnsafeBytes { Base64.encode($0) } + [0x3A])
         return true
     }
 

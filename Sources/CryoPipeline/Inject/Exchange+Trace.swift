@@ -13,29 +13,32 @@ struct ExchangeTrace {
 }
 
 extension Exchange {
-    /// Takes the client's trace over, or begins one, as the configuration says; sets the fields of every attempt.
-    func adoptTrace(_ fields: inout FieldSection) {
+    /// Takes the client's trace over, or begins one, as the configuration says. Once, for all attempts.
+    func adoptTrace(_ head: RequestHead) {
         let mode = plan.tracing.traceparent
         // Several lines are no trace (§2.2.1).
-        let isOnce = fields.lines.indices.count { fields.has("traceparent", at: $0) } == 1
-        let given = isOnce ? fields.withValue(of: "traceparent") { TraceContext($0) }.flatMap { $0 } : nil
-        if mode == .pass {
-            trace = given.map { ExchangeTrace(context: $0, callerID: $0.parentID) }
-            return
-        }
-        let ownID = TraceContext.hexadecimal(context.scheduler.random())
-        if var joined = given {
-            let callerID = joined.parentID
-            joined.parentID = ownID
-            trace = ExchangeTrace(context: joined, callerID: callerID)
-        } else {
-            // A state without its trace means nothing (§3.3).
-            fields.remove("tracestate")
-            if mode == .make {
+        let isOnce = head.fields.count(of: "traceparent") == 1 && !head.fields.listContains("connection", token: "traceparent")
+        let given = isOnce ? head.fields.withValue(of: "traceparent") { TraceContext($0) }.flatMap { $0 } : nil
+        switch mode {
+        case .pass: if let given { trace = ExchangeTrace(context: given, callerID: given.parentID) }
+        case .join, .make:
+            let ownID = TraceContext.hexadecimal(context.scheduler.random())
+            if var joined = given {
+                let callerID = joined.parentID
+                joined.parentID = ownID
+                trace = ExchangeTrace(context: joined, callerID: callerID)
+            } else if case .make = mode {
                 let traceID = TraceContext.hexadecimal(context.scheduler.random(), context.scheduler.random())
                 trace = ExchangeTrace(context: TraceContext(traceID: traceID, parentID: ownID, flags: [0x30, 0x31]), callerID: nil)
             }
         }
+    }
+
+    /// What the upstream is told of it.
+    func setTrace(_ fields: inout FieldSection) {
+        if case .pass = plan.tracing.traceparent { return }
+        // A state without its trace means nothing (§3.3).
+        if trace?.callerID == nil { fields.remove("tracestate") }
         fields.remove("traceparent")
         if let trace { fields.append("traceparent", trace.context.bytes) }
     }

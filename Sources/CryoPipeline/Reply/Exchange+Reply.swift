@@ -23,7 +23,8 @@ extension Exchange {
             tellHooksOfUnsentFailure()
         }
         openStream(response)
-        sendHead(response.status, fields, responseFraming)
+        sendHead(response.status, &fields, responseFraming)
+        environment.keep(&fields)
         let wasPaused = isHeldPaused
         isHeldPaused = false
         isHolding = false
@@ -36,7 +37,7 @@ extension Exchange {
                 }
                 if let stream { return relay(bytes, through: stream) }
                 bytesSent += UInt64(bytes.count)
-                return context.sink.sendBody(bytes)
+                return sink.sendBody(bytes)
             }
         }
         if isAnswerBlocked { return endBlockedAnswer() }
@@ -77,32 +78,31 @@ extension Exchange {
             held.bytes = text
         default: break
         }
-        sendHead(response.status, fields, .length(UInt64(held.bytes.count)))
+        sendHead(response.status, &fields, .length(UInt64(held.bytes.count)))
         bytesSent += UInt64(held.bytes.count)
         tell(.dataWritten(held.bytes.count))
-        _ = held.bytes.withUnsafeBytes { context.sink.sendBody($0) }
+        _ = held.bytes.withUnsafeBytes { sink.sendBody($0) }
         finishReply()
     }
 
     /// The fields that go on to the client. The framing is the sink's to say, except where there is no body to frame.
     func endToEndFields(of response: ResponseHead) -> FieldSection {
-        var fields = response.fields.copy(reservingBytes: 256, lines: 6)
+        var fields = environment.takeReplyFields(response.fields)
         removeHopByHop(&fields)
         rewriteAddresses(&fields)
         if !isHead, response.status != 304 { fields.remove("content-length") }
         if isTunnel, isUpgrade { fields.append("Upgrade", "websocket") }
         // A stream is what happens now (ledger SS8); an upstream that says otherwise knows better.
-        if !fields.contains("cache-control"), MediaType.of(fields) == .eventStream { fields.append("Cache-Control", "no-store") }
-        if !fields.contains("x-request-id") { fields.append("X-Request-Id", requestID) }
+        if mediaType == .eventStream, !fields.contains("cache-control") { fields.append("Cache-Control", "no-store") }
+        if !fields.contains("x-request-id") { appendRequestID("X-Request-Id", to: &fields) }
         return fields
     }
 
-    func sendHead(_ status: UInt16, _ fields: FieldSection, _ framing: BodyFraming) {
+    func sendHead(_ status: UInt16, _ fields: inout FieldSection, _ framing: BodyFraming) {
         statusSent = status
-        var fields = fields
         shareWithOrigin(&fields)
         appendTiming(&fields)
-        context.sink.sendHead(status: status, fields: fields, framing: framing)
+        sink.sendHead(status: status, fields: fields, framing: framing)
     }
 
     // MARK: Failures
@@ -153,7 +153,7 @@ extension Exchange {
         // RFC 9110 §15.5.8: a 407 says how to do better.
         if reason == .clientKeyMissing { fields.append("Proxy-Authenticate", "Bearer realm=\"cryonet\"") }
         if reason == .rateLimited { appendRateLimit(to: &fields) }
-        fields.append("X-Request-Id", requestID.isEmpty ? id : requestID)
+        fields.append("X-Request-Id", requestID)
         if response == nil, let seconds = retryAfter(failure) { fields.append("Retry-After", seconds) }
         var shown = showsUpstreamBody(reason) ? readableBody() : nil
         if let bytes = shown?.bytes, shown?.isTruncated == true || bytes.count > FailureBody.responseDataBytesMax {
@@ -164,17 +164,17 @@ extension Exchange {
             shown?.isTruncated = true
         }
         let body = renderFailure(failure, held: shown)
-        sendHead(failure.status, fields, .length(UInt64(body.count)))
+        sendHead(failure.status, &fields, .length(UInt64(body.count)))
         bytesSent = UInt64(body.count)
         tell(.dataWritten(body.count))
-        _ = body.withUnsafeBytes { context.sink.sendBody($0) }
+        _ = body.withUnsafeBytes { sink.sendBody($0) }
         finishReply()
     }
 
     /// As the client gets it, and the hooks with it.
     func renderFailure(_ failure: Failure, held: HeldBody?) -> [UInt8] {
         let facts = FailureBody.Facts(
-            exchangeID: id, requestID: requestID.isEmpty ? id : requestID, route: match?.route.name, attempts: machine.attempts)
+            exchangeID: id, requestID: requestID, route: match?.route.name, attempts: machine.attempts)
         let isMessage = match?.route.policy?.settings.failureFormat == .message
         var body =
             isMessage
@@ -272,7 +272,7 @@ extension Exchange {
         earlyOutcomes = outcomes
         var fields = FieldSection()
         fields.append("Allow", "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
-        sendHead(204, fields, .none)
+        sendHead(204, &fields, .none)
         finishReply()
     }
 
@@ -281,13 +281,11 @@ extension Exchange {
     func finishReply() {
         if let echo, !echo.release() { return endBlockedAnswer() }
         if let withheld { return finish(withheld) }
-        let sink = context.sink
         conclude()
         sink.finish()
     }
 
     func abortReply() {
-        let sink = context.sink
         conclude()
         sink.abort()
     }

@@ -41,16 +41,16 @@ extension Exchange {
     }
 
     /// In the place of the client's own, which led to the first attempt. Before an event has come, that one still holds.
-    func appendLastEventID() {
+    func appendLastEventID(to fields: inout FieldSection) {
         guard machine.isResuming, let id = stream?.lastEventID, !id.isEmpty else { return }
-        baseFields.remove("last-event-id")
-        baseFields.append("Last-Event-ID", id)
+        fields.remove("last-event-id")
+        fields.append("Last-Event-ID", id)
     }
 
     /// The answer to an attempt that should go on. Its head goes nowhere: the client has one.
     func resume(with head: ResponseHead, framing: BodyFraming) {
         deadlines.response = .max
-        if !records.isEmpty { records[records.count - 1].status = head.status }
+        if !records.isEmpty { records.current.status = head.status }
         let answer = resumeAnswer(head, framing)
         if answer == .busy {
             retryAfterSeconds = RetryRule.retryAfterSeconds(head.fields, nowUnixSeconds: context.scheduler.unixMicroseconds / 1_000_000)

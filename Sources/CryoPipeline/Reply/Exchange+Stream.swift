@@ -7,7 +7,7 @@ import CryoHTTP
 extension Exchange {
     /// Before the head of an answer goes out that is passed on as it comes.
     func openStream(_ response: ResponseHead) {
-        guard mediaType.isStream, 200..<300 ~= response.status, !isHead, !isTunnel, responseFraming != .none else { return }
+        guard mediaType.isStream, 200..<300 ~= response.status, !isHead, !isTunnel, !responseFraming.isNone else { return }
         stream = StreamRelay(mediaType, coding: contentCoding(response.fields), care: streamCare(response))
         countStream(.opened)
         restartHeartbeat()
@@ -70,7 +70,7 @@ extension Exchange {
     private func send(_ bytes: UnsafeRawBufferPointer, of stream: StreamRelay) -> Flow {
         guard !bytes.isEmpty else { return .more }
         bytesSent += UInt64(bytes.count)
-        let flow = context.sink.sendBody(bytes)
+        let flow = sink.sendBody(bytes)
         stream.isPaused = flow == .pause
         restartHeartbeat()
         return flow

@@ -2,13 +2,13 @@
 // Domain: pure
 
 package struct ConditionSet: Sendable {
-    let reasons: Set<FailureReason>
+    let reasons: FailureReasonSet
     private let statuses: Set<UInt16>
     private let businessCodes: Set<[UInt8]>
     private let businessPrefixes: [[UInt8]]
 
     package init(_ conditions: [RetryCondition]) {
-        var reasons: Set<FailureReason> = []
+        var reasons = FailureReasonSet()
         var statuses: Set<UInt16> = []
         var codes: Set<[UInt8]> = []
         var prefixes: [[UInt8]] = []
@@ -29,7 +29,8 @@ package struct ConditionSet: Sendable {
 
     package func contains(_ reason: FailureReason) -> Bool { reasons.contains(reason) }
 
-    package func contains(status: UInt16) -> Bool { statuses.contains(status) }
+    /// No condition names a status below 400.
+    package func contains(status: UInt16) -> Bool { status >= 400 && statuses.contains(status) }
 
     package func contains(businessCode: [UInt8]) -> Bool {
         businessCodes.contains(businessCode) || businessPrefixes.contains { businessCode.starts(with: $0) }

@@ -14,10 +14,9 @@ package struct RetryRule: Sendable {
         conditions = ConditionSet(settings.conditions)
     }
 
-    var reasons: Set<FailureReason> { conditions.reasons }
+    var reasons: FailureReasonSet { conditions.reasons }
 
-    static let standardReasons = Set(
-        RetryCondition.standard.compactMap { if case .reason(let reason) = $0 { reason } else { nil } })
+    static let standardReasons = ConditionSet(RetryCondition.standard).reasons
 
     package var isOn: Bool { settings.limit > 0 }
 

@@ -5,15 +5,14 @@ import CryoHTTP
 
 extension Exchange {
     /// Answers a preflight in the upstream's place: it carries neither token nor client key, and asks about the gateway.
-    func answerPreflight(_ match: RouteMatch) {
-        self.match = match
+    func answerPreflight() {
         var outcomes = StepOutcomes()
         outcomes.read = .parsed
         outcomes.route = .matched
         outcomes.reply = .sent
         earlyOutcomes = outcomes
         var fields = FieldSection()
-        if let head, let cors = match.route.cors {
+        if let head, let cors = match?.route.cors {
             fields.append("Access-Control-Allow-Methods", cors.methods)
             let names = cors.headers.map { plan.clientKey == nil ? $0 : $0 + Array(", X-CryoNet-Key".utf8) } ?? requestedHeaders(head)
             if !names.isEmpty { fields.append("Access-Control-Allow-Headers", names) }
@@ -25,7 +24,7 @@ extension Exchange {
             fields.append("Vary", "Origin, Access-Control-Request-Method, Access-Control-Request-Headers")
         }
         fields.append("X-Request-Id", requestID)
-        sendHead(204, fields, .none)
+        sendHead(204, &fields, .none)
         finishReply()
     }
 

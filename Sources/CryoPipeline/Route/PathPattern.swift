@@ -22,9 +22,8 @@ package struct PathPattern: Sendable, Equatable {
     package func matches(_ path: String) -> Bool { Array(path.utf8).withUnsafeBytes { matches($0) } }
 
     func matches(_ path: UnsafeRawBufferPointer) -> Bool {
-        if !isPrefix { return path.elementsEqual(prefix) }
-        guard path.count >= prefix.count else { return false }
+        guard path.count >= prefix.count, isPrefix || path.count == prefix.count else { return false }
         if path.count > prefix.count, path[prefix.count] != 0x2F { return false }
-        return UnsafeRawBufferPointer(rebasing: path[..<prefix.count]).elementsEqual(prefix)
+        return prefix.isEmpty || equals(UnsafeRawBufferPointer(rebasing: path[..<prefix.count]), prefix)
     }
 }

@@ -1,6 +1,8 @@
 // The configuration in the form the data path uses: immutable, built once, swapped whole. An exchange keeps the one it began with.
 // Domain: shared (immutable)
 
+import CryoSync
+
 /// An upstream with its bytes prepared.
 package final class UpstreamPlan: Sendable {
     package let settings: UpstreamSettings
@@ -14,6 +16,10 @@ package final class UpstreamPlan: Sendable {
     package let breaker: Breaker?
     /// nil: requests are not signed.
     let signer: RequestSigner?
+    /// The timeouts as deadlines are made of them; 0: none.
+    let responseNanoseconds: UInt64
+    let idleNanoseconds: UInt64
+    let totalNanoseconds: UInt64
 
     /// `breaker`: one that lives on from an earlier configuration.
     package init(_ settings: UpstreamSettings, breaker: Breaker? = nil, signer: RequestSigner? = nil) {
@@ -23,6 +29,9 @@ package final class UpstreamPlan: Sendable {
         authority = Array(settings.url.authority.utf8)
         basePath = Array(settings.url.basePath.utf8)
         host = Array(settings.url.host.utf8)
+        responseNanoseconds = UInt64(settings.timeouts.responseMilliseconds) * 1_000_000
+        idleNanoseconds = UInt64(settings.timeouts.idleMilliseconds) * 1_000_000
+        totalNanoseconds = UInt64(settings.timeouts.totalMilliseconds) * 1_000_000
         headers = settings.headers.map { (Array($0.name.lowercased().utf8), Array($0.name.utf8), Array($0.value.utf8)) }
     }
 }
@@ -48,6 +57,8 @@ package final class RoutePlan: Sendable {
     package let load: RouteLoad?
     let allowsTokenOverride: Bool
     let allowsPolicyOverride: Bool
+    /// What an exchange on this route may do, as far as the route alone decides it.
+    let rules: ExchangeRules
     /// nil: nobody counts.
     let statistics: RouteStatistics?
     let upstreamDurations: DurationHistogram?
@@ -73,6 +84,8 @@ package final class RoutePlan: Sendable {
         retry = RetryRule(settings.retry)
         allowsTokenOverride = settings.allowedOverrides.contains(.token)
         allowsPolicyOverride = settings.allowedOverrides.contains(.policy)
+        rules = Self.rules(settings, credentials: self.credentials, policy: policy)
+        requiresToken = settings.auth == .required
     }
 
     /// The same route with another token and policy, as one request chose them. Shares everything that was prepared.
@@ -93,9 +106,29 @@ package final class RoutePlan: Sendable {
         load = route.load
         allowsTokenOverride = route.allowsTokenOverride
         allowsPolicyOverride = route.allowsPolicyOverride
+        rules = Self.rules(route.settings, credentials: self.credentials, policy: policy)
+        requiresToken = route.requiresToken
         statistics = route.statistics
         upstreamDurations = route.upstreamDurations
     }
+
+    private static func rules(_ settings: RouteSettings, credentials: CredentialStore?, policy: PolicyPlan?) -> ExchangeRules {
+        var rules = ExchangeRules()
+        rules.injectsToken = credentials != nil
+        rules.isAuthOptional = settings.auth == .optional
+        rules.canRefresh = credentials?.canRefresh ?? false
+        // The raw view is the upstream's answer whatever it is (ledger IC3).
+        rules.hasPolicy = policy.map { $0.settings.view != .raw && $0.settings.failureMode == .replace } ?? false
+        rules.passesOversize = policy?.settings.oversize != .fail
+        rules.passesNonJSON = policy?.settings.nonJSON == .pass
+        rules.resumesLimit = settings.streams.reconnect.limit
+        return rules
+    }
+
+    /// Without a token no request goes on.
+    let requiresToken: Bool
+
+    var allowsOverride: Bool { allowsTokenOverride || allowsPolicyOverride }
 
     var refreshBusinessCodes: Set<[UInt8]> { credentials?.refreshBusinessCodes ?? [] }
 }
@@ -119,6 +152,13 @@ package final class PipelinePlan: Sendable {
     let echoes: EchoReports?
     /// An answer that carries one is stopped.
     let blocksEchoes: Bool
+    /// A reply goes out only with its audit record.
+    let withholdsReplies: Bool
+    /// Something stands between exchanges and their connections.
+    let watchesReplies: Bool
+    /// Tells this plan from every other that ever was.
+    let serial = PipelinePlan.serials.add(1, ordering: .relaxed).newValue
+    private static let serials = Atomic<UInt64>(0)
     let hosts: [[UInt8]]
     /// What every client must show; nil: nothing.
     package let clientKey: Secret?
@@ -158,6 +198,8 @@ package final class PipelinePlan: Sendable {
         auditRules = audit.map { AuditRules($0) }
         self.echoes = echoes
         self.blocksEchoes = blocksEchoes
+        withholdsReplies = auditSink != nil && auditRules?.onFull == .refuse
+        watchesReplies = withholdsReplies || echoes != nil
         self.clientKey = clientKey
         self.trustedProxies = trustedProxies
         self.connect = connect

@@ -38,8 +38,9 @@ struct RouteRule {
     /// The port the client connected to; 0 where there is none.
     let localPort: UInt16
 
-    func decide(_ head: RequestHead) -> RouteDecision {
-        let decision = place(head)
+    /// `isHostAdmitted`: the Host of the head is known to be our own.
+    func decide(_ head: RequestHead, isHostAdmitted: Bool = false) -> RouteDecision {
+        let decision = place(head, isHostAdmitted)
         guard let key = plan.clientKey else { return decision }
         switch decision {
         case .tunnel: return ClientKeyRule.carries(head.fields, key) ? decision : .keyless(nil)
@@ -54,12 +55,12 @@ struct RouteRule {
         }
     }
 
-    private func place(_ head: RequestHead) -> RouteDecision {
+    private func place(_ head: RequestHead, _ isHostAdmitted: Bool) -> RouteDecision {
         // TRACE would send the injected token back to the client (RFC 9110 §9.3.8).
         if head.isMethod("TRACE") { return .refused(.requestMalformed, status: 501, detail: "TRACE is not supported") }
         switch head.targetForm {
         case .origin(let path, let query):
-            guard isOwnHost(hostField(head)) else { return hostDenied }
+            guard isHostAdmitted || isOwnHost(hostField(head)) else { return hostDenied }
             return match(head, path: path, query: query, upstream: nil)
         case .absolute(_, let authority, let path, let query):
             return head.fields.bytes.withUnsafeBytes { bytes in
@@ -118,15 +119,8 @@ struct RouteRule {
     private func find(
         _ head: RequestHead, _ matching: UnsafeRawBufferPointer, path: Range<Int>, query: Range<Int>?, upstream: UpstreamPlan?
     ) -> RouteDecision {
-        func serves(_ route: RoutePlan, _ method: UnsafeRawBufferPointer) -> Bool {
-            guard route.pattern.matches(matching) else { return false }
-            if let upstream, route.upstream !== upstream { return false }
-            if !route.methods.isEmpty, !route.methods.contains(where: { method.elementsEqual($0) }) { return false }
-            if let host = route.host, upstream == nil, !isHost(hostField(head), host) { return false }
-            return true
-        }
         // The route of the request that would follow answers for it.
-        if let wanted = preflightMethod(head), let route = plan.routes.first(where: { serves($0, wanted) }) {
+        if let wanted = preflightMethod(head), let route = route(head, matching, wanted, upstream) {
             switch originStanding(head, on: route) {
             case .own: break
             case .listed:
@@ -135,13 +129,27 @@ struct RouteRule {
             }
         }
         let method = head.fields.bytes.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: $0[head.method]) }
-        guard let route = plan.routes.first(where: { serves($0, method) }) else {
+        guard let route = route(head, matching, method, upstream) else {
             return .refused(.routeNotFound, status: 404, detail: "no route matches")
         }
         let standing = originStanding(head, on: route)
         if standing == .foreign { return originDenied }
         return .matched(
             RouteMatch(route: route, path: path, query: query, isAbsolute: upstream != nil, admitsOrigin: standing == .listed))
+    }
+
+    /// The first that serves: they are in order.
+    private func route(
+        _ head: RequestHead, _ path: UnsafeRawBufferPointer, _ method: UnsafeRawBufferPointer, _ upstream: UpstreamPlan?
+    ) -> RoutePlan? {
+        for route in plan.routes {
+            guard route.pattern.matches(path) else { continue }
+            if let upstream, route.upstream !== upstream { continue }
+            if !route.methods.isEmpty, !route.methods.contains(where: { method.elementsEqual($0) }) { continue }
+            if let host = route.host, upstream == nil, !isHost(hostField(head), host) { continue }
+            return route
+        }
+        return nil
     }
 
     /// The method a preflight asks for; nil when the request is none (Fetch §3.2.2).

@@ -34,7 +34,7 @@ extension ClientConnection {
             if let tls, !endTLS(tls) { return arm() }
             return lingerOrClose()
         }
-        if phase == .idle, share.isDraining, state == nil, !client.isEmpty { return close() }
+        if phase == .idle, share.isDraining, state == nil, context != nil { return close() }
         arm()
     }
 

@@ -142,17 +142,20 @@ extension ClientConnection {
         if isComplete, isExchangeOpen, case .request = arrival { made.receiveBodyEnd() }
     }
 
+    /// What this connection lends to the exchange of the present request.
     private func context(_ state: RequestState) -> ConnectionContext {
-        if client.isEmpty {
-            client = Array(Socket.peerName(descriptor).utf8)
-            localPort = Socket.localPort(descriptor)
-            identity = provenIdentity
+        let nanoseconds = state.startNanoseconds == 0 ? worker.nanoseconds : state.startNanoseconds
+        let unixMicroseconds = state.startUnixMicroseconds == 0 ? worker.unixMicroseconds : state.startUnixMicroseconds
+        if let context {
+            context.restart(nanoseconds: nanoseconds, unixMicroseconds: unixMicroseconds)
+            return context
         }
-        return ConnectionContext(
-            sink: self, scheduler: self, client: client, localPort: localPort, workerIndex: worker.index, isTLS: tls != nil,
-            startNanoseconds: state.startNanoseconds == 0 ? worker.nanoseconds : state.startNanoseconds,
-            startUnixMicroseconds: state.startUnixMicroseconds == 0 ? worker.unixMicroseconds : state.startUnixMicroseconds,
-            identity: identity)
+        let made = ConnectionContext(
+            sink: self, scheduler: self, client: Array(Socket.peerName(descriptor).utf8), localPort: Socket.localPort(descriptor),
+            workerIndex: worker.index, isTLS: tls != nil, startNanoseconds: nanoseconds, startUnixMicroseconds: unixMicroseconds,
+            identity: provenIdentity)
+        context = made
+        return made
     }
 
     /// Asked once for a connection: neither changes while it is open.

@@ -39,9 +39,8 @@ final class ClientConnection: Endpoint {
     var consumer: (any RequestConsumer)?
     /// nil: a plain connection.
     var tls: ClientTLS?
-    var identity: ClientIdentity?
-    var client: [UInt8] = []
-    var localPort: UInt16 = 0
+    /// Made with the first request, since asking for the peer's name costs system calls; nil again once the connection is closed.
+    var context: ConnectionContext?
 
     /// When what we wait for from the client must have come, and when what waits for it must have gone; `.max` is none.
     var readDeadline = UInt64.max
@@ -100,7 +99,7 @@ final class ClientConnection: Endpoint {
         canRead = true
         advance()
         guard phase == .idle else { return }
-        if client.isEmpty {
+        if context == nil {
             // Its first request may be on its way.
             readDeadline = min(readDeadline, deadline(ConnectionBounds.drainGraceMilliseconds))
             return arm()
@@ -286,6 +285,8 @@ final class ClientConnection: Endpoint {
         readDeadline = .max
         writeDeadline = .max
         if resetsOnClose { Socket.resetOnClose(descriptor) }
+        // The context holds the connection as sink and scheduler.
+        context = nil
         worker.withdraw(self)
         Socket.close(descriptor)
         if let state {

@@ -24,6 +24,8 @@ package final class CurlForwarder: Endpoint, Forwarder {
     private var multi: UnsafeMutableRawPointer?
     var sockets = CurlSocketTable()
     private(set) var profiles: [UpstreamProfile] = []
+    /// The one asked for last, which most attempts want again.
+    private var latestProfile: UpstreamProfile?
     var transfers: [CurlTransfer?] = []
     var tunnels = CurlTunnelTable()
     /// nil where every attempt is a transfer of libcurl's.
@@ -107,8 +109,12 @@ package final class CurlForwarder: Endpoint, Forwarder {
         touched.removeAll()
         pending.removeAll()
         // A profile and its idle transfers hold each other.
-        for profile in profiles { profile.idle.removeAll() }
+        for profile in profiles {
+            profile.idle.removeAll()
+            profile.isCurrent = false
+        }
         profiles.removeAll()
+        latestProfile = nil
         transfers.removeAll()
         freeSlots.removeAll()
         idleCount = 0
@@ -207,9 +213,14 @@ package final class CurlForwarder: Endpoint, Forwarder {
     }
 
     private func profile(for upstream: UpstreamPlan) -> UpstreamProfile {
-        for profile in profiles where profile.serves(upstream) { return profile }
+        if let latestProfile, latestProfile.serves(upstream) { return latestProfile }
+        for profile in profiles where profile.serves(upstream) {
+            latestProfile = profile
+            return profile
+        }
         if profiles.count >= Self.profilesMax {
             let oldest = profiles.removeFirst()
+            oldest.isCurrent = false
             while let transfer = oldest.idle.popLast() {
                 idleCount -= 1
                 destroy(transfer)
@@ -218,11 +229,9 @@ package final class CurlForwarder: Endpoint, Forwarder {
         }
         let profile = UpstreamProfile(upstream.settings)
         profiles.append(profile)
+        latestProfile = profile
         return profile
     }
-
-    /// Attempts may still begin on it.
-    func isCurrent(_ profile: UpstreamProfile) -> Bool { profiles.contains { $0 === profile } }
 
     private func add(_ transfer: CurlTransfer) {
         transfer.isAdded = addHandle(transfer.easy)
@@ -259,7 +268,7 @@ package final class CurlForwarder: Endpoint, Forwarder {
         let isWorn = transfer.requestsMade > 1
         transfer.reset()
         let isUsable = isOut && !isWorn && transfer.isSound
-        if !isUsable || idleCount >= Self.idleTransfersMax || !isCurrent(transfer.profile) {
+        if !isUsable || idleCount >= Self.idleTransfersMax || !transfer.profile.isCurrent {
             destroy(transfer)
         } else {
             idleCount += 1

@@ -13,6 +13,9 @@ package enum CurlGlobal {
     /// False where `CRYONET_FORWARDER=libcurl` leaves HTTP/1.1 to libcurl too, so that the tests can go both ways.
     package static let allowsLane = getenv("CRYONET_FORWARDER").map { strcmp($0, "libcurl") != 0 } ?? true
 
+    /// The contexts of its TLS connections are OpenSSL's.
+    static let speaksOpenSSL = cryo_curl_tls_version().map { strncmp($0, "OpenSSL/", 8) == 0 } ?? false
+
     private static let isInitialized: Bool = {
         // libcurl with NOSIGNAL leaves SIGPIPE alone, and OpenSSL writes without MSG_NOSIGNAL.
         signal(SIGPIPE, SIG_IGN)

@@ -20,6 +20,8 @@ final class UpstreamProfile {
     private let settings: UpstreamSettings
     /// The plan seen last, which needs no comparison when it comes again.
     private var plan: UpstreamPlan?
+    /// Attempts may still begin on it.
+    var isCurrent = true
     var idle: [CurlTransfer] = []
     /// Of the lane, longest idle first.
     var idleConnections: [LaneConnection] = []

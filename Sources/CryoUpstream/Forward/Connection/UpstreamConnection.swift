@@ -9,8 +9,8 @@ import Glibc
 /// What tunnels and the connections of the lane have in common: the handle, the socket and what libcurl knows of both.
 ///
 /// The handle stays in the multi, else libcurl would lose its connection. The socket is watched edge-triggered under its CurlSocket,
-/// which passes the events on. TLS may hold decrypted bytes while the socket is not readable, so there everything is received until
-/// libcurl says CURLE_AGAIN. Plain TCP is read and written without libcurl, which would look its connection up at each call.
+/// which passes the events on. TLS may hold bytes while the socket is not readable, so there everything is received until OpenSSL holds none
+/// and the socket is known to be empty, or until libcurl says CURLE_AGAIN. Plain TCP is read and written without libcurl, which would look its connection up at each call.
 class UpstreamConnection: Endpoint {
     // SAFETY: the forwarder closes its connections before it goes.
     unowned(unsafe) let forwarder: CurlForwarder
@@ -25,6 +25,9 @@ class UpstreamConnection: Endpoint {
     var isClosed = false
     /// -1 unless it is ours and open.
     private(set) var descriptor: Int32 = -1
+    /// Of a TLS connection that has been read from; nil where OpenSSL does not tell.
+    private var intake: TLSIntake?
+    private var hasSoughtIntake = false
 
     init(_ profile: UpstreamProfile, forwarder: CurlForwarder) {
         self.forwarder = forwarder
@@ -41,6 +44,13 @@ class UpstreamConnection: Endpoint {
             options.set(CURLOPT_SHARE, pointer: pool)
         } else {
             options.note(CURLE_OUT_OF_MEMORY)
+        }
+        if isTLS, CurlGlobal.speaksOpenSSL {
+            let readsAhead = cryo_easy_context_callback(easy) { _, context, _ in
+                if let context { TLSIntake.readAhead(in: context) }
+                return CURLE_OK
+            }
+            options.note(readsAhead)
         }
         forwarder.installSocketCallbacks(&options, easy)
         isSound = options.areSet
@@ -63,7 +73,11 @@ class UpstreamConnection: Endpoint {
     }
 
     /// libcurl closes the socket. Nothing is read from its number or written to it any more.
-    func loseSocket() { descriptor = -1 }
+    func loseSocket() {
+        descriptor = -1
+        intake = nil
+        hasSoughtIntake = true
+    }
 
     // MARK: Bytes
 
@@ -79,6 +93,16 @@ class UpstreamConnection: Endpoint {
             default: return .failed(0)
             }
         }
+    }
+
+    /// After a read that gave `count` bytes of `asked`: the socket had no more. What comes later is announced by another event.
+    func hasTakenAll(_ count: Int, of asked: Int) -> Bool {
+        guard isTLS else { return count < asked }
+        if !hasSoughtIntake {
+            hasSoughtIntake = true
+            intake = cryo_easy_ssl(easy).flatMap { TLSIntake($0) }
+        }
+        return intake?.hasTakenAll() ?? false
     }
 
     /// After `.wouldBlock` the same bytes must be given again, from the same place.

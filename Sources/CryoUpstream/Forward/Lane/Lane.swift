@@ -155,7 +155,7 @@ final class Lane: Endpoint {
     /// Keeps a connection that has answered.
     func park(_ connection: LaneConnection) {
         let profile = connection.profile
-        guard forwarder.isCurrent(profile), !connection.isOld(at: worker.nanoseconds) else { return drop(connection) }
+        guard profile.isCurrent, !connection.isOld(at: worker.nanoseconds) else { return drop(connection) }
         if idleCount >= Self.idleConnectionsMax {
             guard let oldest = profile.idleConnections.first else { return drop(connection) }
             drop(oldest)

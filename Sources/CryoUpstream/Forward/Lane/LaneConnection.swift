@@ -186,8 +186,7 @@ final class LaneConnection: UpstreamConnection {
         let buffer = forwarder.receiveBuffer
         switch read(into: buffer) {
         case .bytes(let count):
-            // A short read has emptied a plain socket: whatever comes later is announced by another event.
-            if !isTLS, !hasSeenEnd, count < buffer.count { canRead = false }
+            if !hasSeenEnd, hasTakenAll(count, of: buffer.count) { canRead = false }
             if attempt.firstByteAt == 0 { attempt.firstByteAt = worker.nanoseconds }
             attempt.take(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
             return true
