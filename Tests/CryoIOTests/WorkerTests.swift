@@ -52,7 +52,7 @@ private func run(on worker: Worker, _ work: @escaping @Sendable () -> Void) {
 
     init() throws {
         worker = try Worker(index: 0)
-        try worker.start()
+        worker.start()
     }
 
     @Test("work submitted by several threads runs once each, on the worker")
@@ -62,7 +62,7 @@ private func run(on worker: Worker, _ work: @escaping @Sendable () -> Void) {
         DispatchQueue.concurrentPerform(iterations: 8) { _ in
             for _ in 0..<1000 {
                 worker.submit { [worker] in
-                    worker.assertOnThread()
+                    worker.assertOnQueue()
                     if count.wrappingAdd(1, ordering: .relaxed).newValue == 8000 { done.signal() }
                 }
             }
@@ -159,7 +159,7 @@ private func run(on worker: Worker, _ work: @escaping @Sendable () -> Void) {
         #expect(events.all == ["batch", "gone"])
     }
 
-    @Test("a worker that was stopped runs nothing any more, and its thread ends")
+    @Test("a worker that was stopped runs nothing any more, and Dispatch lets go of it")
     func stop() {
         worker.submit { [worker, events] in
             worker.submit { events.note("late") }
@@ -170,16 +170,16 @@ private func run(on worker: Worker, _ work: @escaping @Sendable () -> Void) {
         #expect(events.all == [])
     }
 
-    @Test("a worker nobody holds any more goes, and its thread with it")
+    @Test("a worker nobody holds any more goes")
     func release() throws {
         weak var gone: Worker?
         do {
             let brief = try Worker(index: 1)
-            try brief.start()
+            brief.start()
             run(on: brief) {}
             gone = brief
         }
-        // Its thread may still be in the batch.
+        // Its loop may still be in the batch.
         let patience = Clock.monotonicNanoseconds() + 5_000_000_000
         while gone != nil, Clock.monotonicNanoseconds() < patience { sched_yield() }
         #expect(gone == nil)

@@ -22,7 +22,7 @@ final class Fixture: Sendable {
         var workers: [Worker] = []
         for index in 0..<count {
             let worker = try Worker(index: index)
-            try worker.start()
+            worker.start()
             workers.append(worker)
         }
         self.workers = workers

@@ -105,7 +105,7 @@ final class Attempts: @unchecked Sendable {
     init(_ way: Way = .lane) throws {
         worker = try Worker(index: 0)
         forwarder = try CurlForwarder(on: worker, usesLane: way == .lane)
-        try worker.start()
+        worker.start()
     }
 
     func onWorker(_ work: @escaping @Sendable () -> Void) {

@@ -9,7 +9,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
-#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -28,8 +27,6 @@ int cryo_open_temporary(char *path_template);
 int cryo_peer_uid(int fd, uint32_t *uid);
 /// pipe2 with close-on-exec; not inline for the same reason.
 int cryo_pipe(int ends[2]);
-/// The calling thread, as `top -H` shows it; cut to 15 bytes.
-static inline void cryo_name_thread(const char *name) { prctl(PR_SET_NAME, name); }
 /// The started process has no descriptor from `first` on; not inline for the same reason.
 int cryo_spawn_close_from(posix_spawn_file_actions_t *actions, int first);
 /// A descriptor that is readable once the process has ended; -1 on kernels without pidfd_open.

@@ -21,7 +21,7 @@ package final class Demo: Sendable {
         do {
             worker = try Worker(index: 0)
             server = Server(workers: [worker], limits: LimitSettings(), acceptor: upstream)
-            try worker.start()
+            worker.start()
             upstreamAddress = try server.listen(listen)
         } catch {
             throw GatewayError("can't start the demo upstream: \(error)")

@@ -31,7 +31,7 @@ final class AdminSide: Sendable {
             acceptor = AdminAcceptor(table: AdminAPI(control).table(), door: AdminDoor(hosts: settings.hosts, key: key), scrub: scrub)
             // A client that has said everything waits for its answer: commands do.
             server = Server(workers: [worker], limits: limits, acceptor: acceptor, answersHalfClosed: true)
-            try worker.start()
+            worker.start()
             address = try server.listen(settings)
         } catch {
             throw GatewayError("can't listen on \(Gateway.text(settings.address)) for the admin side: \(error)")

@@ -126,11 +126,7 @@ package final class Gateway: RequestAcceptor {
         DispatchTimers.prepare()
         composition.joinSessions()
         try watchEvents(composition.configuration.tracing.eventsFile)
-        do {
-            for worker in workers { try worker.start() }
-        } catch {
-            throw GatewayError("can't start a worker: \(error)")
-        }
+        for worker in workers { worker.start() }
         if let settings = composition.configuration.admin {
             let side = try AdminSide(
                 settings, key: adminKey, limits: composition.configuration.limits, workerIndex: workers.count, control: self,

@@ -20,9 +20,9 @@ package struct EndpointID: Sendable, Hashable {
     }
 }
 
-/// Base of everything that receives events of a worker. Confined to that worker's thread. Subclasses override the events
-/// they need. The worker keeps an endpoint alive from `enrol` to the end of the batch in which it is withdrawn. `open` because Swift has no subclassing across
-/// the modules of one package otherwise; nothing outside the package can make one.
+/// Base of everything that receives events of a worker. Confined to that worker's queue. Subclasses override the events
+/// they need. The worker keeps an endpoint alive from `enrol` to the end of the batch in which it is withdrawn. `open` because Swift has
+/// no subclassing across the modules of one package otherwise; nothing outside the package can make one.
 open class Endpoint {
     package let worker: Worker
     package fileprivate(set) var id = EndpointID(slot: .max, generation: 0)

@@ -1,4 +1,4 @@
-// A worker: what one thread serves from one epoll descriptor, batch by batch (decision 0010).
+// A worker: one serial queue with one dispatch source on one epoll descriptor, served batch by batch (design §4, decision 0010).
 // Owns its endpoints, its deadlines, its clock and its shared read buffer.
 // Domain: worker
 
@@ -7,14 +7,15 @@ package import CryoSync
 package import Dispatch
 import Glibc
 
-/// Confined to its thread once it has started, except `submit`, `stop`, `connectionCount` and `index`.
-// SAFETY: every mutable stored property but `inbox`, `isStopping`, `thread` and `connectionCount` (which synchronize themselves) is touched
-// on the worker's thread only, or before `start`; `assertOnThread` checks it.
+/// Confined to `queue` once it has started, except `submit`, `stop`, `connectionCount` and `index`.
+// SAFETY: every mutable stored property but `inbox`, `isStopping` and `connectionCount` (which synchronize themselves) is touched on `queue`
+// only, or before `start`; `assertOnQueue` checks it.
 package final class Worker: @unchecked Sendable {
     /// A worker nobody could wake is told again after this.
     private static let wakeUpRetry = DispatchTimeInterval.milliseconds(1)
 
     package let index: Int
+    private let queue: DispatchQueue
     /// Client connections on this worker, for the acceptor's choice.
     package let connectionCount = Atomic<Int>(0)
 
@@ -34,9 +35,9 @@ package final class Worker: @unchecked Sendable {
 
     private let kernel: WorkerKernel
     private let epoll: Int32
-    /// Entered from `start` until the thread has ended.
+    private var source: (any DispatchSourceRead)?
+    /// Entered from `start` until Dispatch has let go of the source.
     private let running = DispatchGroup()
-    private let thread = Atomic<UInt>(0)
     private let isStopping = Atomic<Bool>(false)
     private let inbox = Mutex(Inbox())
 
@@ -51,6 +52,7 @@ package final class Worker: @unchecked Sendable {
         kernel = try WorkerKernel()
         epoll = kernel.epoll
         self.index = index
+        queue = DispatchQueue(label: "cryonet.worker.\(index)")
         nanoseconds = Clock.monotonicNanoseconds()
         unixMicroseconds = Clock.unixMicroseconds()
         scratch = .allocate(byteCount: 65_536 + 64, alignment: 64)
@@ -62,25 +64,30 @@ package final class Worker: @unchecked Sendable {
 
     deinit {
         scratch.deallocate()
-        // The thread finds its worker gone and ends.
+        source?.cancel()
+        // The loop finds its worker gone and ends.
         kernel.wakeUp()
     }
 
-    /// Begins to take events, on a thread of its own. Once.
-    package nonisolated func start() throws(SystemError) {
+    /// Begins to take events. Once.
+    package nonisolated func start() {
+        let source = DispatchSource.makeReadSource(fileDescriptor: epoll, queue: queue)
+        let loop = WorkerLoop(kernel, self)
+        source.setEventHandler { @Sendable in loop.run() }
         running.enter()
-        do {
-            try WorkerThread(named: "worker \(index)", kernel, self, running).start()
-        } catch {
+        source.setCancelHandler { @Sendable [kernel, running] in
+            withExtendedLifetime(kernel) {}
             running.leave()
-            throw error
         }
+        self.source = source
+        source.activate()
     }
 
     /// Ends the event flow for good, after the present batch. What was submitted and has not run never will. The owners of
     /// endpoints withdraw them before: an endpoint and its worker hold each other.
     package nonisolated func stop() {
         isStopping.store(true, ordering: .releasing)
+        source?.cancel()
         let dropped = inbox.withLock { inbox in
             let work = inbox.work
             inbox = Inbox(isClosed: true)
@@ -96,7 +103,7 @@ package final class Worker: @unchecked Sendable {
         running.wait(timeout: .now() + timeout) == .success
     }
 
-    package func assertOnThread() { precondition(thread.load(ordering: .relaxed) == UInt(pthread_self())) }
+    package func assertOnQueue() { dispatchPrecondition(condition: .onQueue(queue)) }
 
     // MARK: From other threads
 
@@ -156,20 +163,17 @@ package final class Worker: @unchecked Sendable {
 
     // MARK: The loop
 
-    /// On the thread, before the first event.
-    func begin() { thread.store(UInt(pthread_self()), ordering: .relaxed) }
-
-    /// Serves one batch of events. How long the thread may wait for the next, in milliseconds, -1 for as long as it takes; nil: it is over.
-    func serve(_ events: UnsafeMutableBufferPointer<epoll_event>) -> Int32? {
-        if isStopping.load(ordering: .acquiring) { return nil }
+    /// Serves one batch of events.
+    func serve(_ events: UnsafeMutableBufferPointer<epoll_event>) -> Pause {
+        if isStopping.load(ordering: .acquiring) { return .over }
         readClocks()
         isServing = true
         for event in events { dispatch(event) }
         fireDeadlines()
         endBatch()
         isServing = false
-        if isStopping.load(ordering: .acquiring) { return nil }
-        return armTimer() ? -1 : kernel.patience(until: deadlines.earliest)
+        if isStopping.load(ordering: .acquiring) { return .over }
+        return armTimer() ? .endless : kernel.pause(until: deadlines.earliest)
     }
 
     private func readClocks() {

@@ -16,7 +16,7 @@ final class NetworkRuntime: @unchecked Sendable {
     let counters = ExchangeCounters()
     let submit: @Sendable (@escaping @Sendable () -> Void) -> Void
 
-    /// Made at the first request, and never ended: idle it costs a thread and three descriptors.
+    /// Made at the first request, and never ended: idle it costs three descriptors.
     static let shared: Result<NetworkRuntime, SystemError> = {
         do throws(SystemError) {
             return .success(try NetworkRuntime())
@@ -30,6 +30,6 @@ final class NetworkRuntime: @unchecked Sendable {
         self.worker = worker
         forwarder = try CurlForwarder(on: worker)
         submit = { worker.submit($0) }
-        try worker.start()
+        worker.start()
     }
 }

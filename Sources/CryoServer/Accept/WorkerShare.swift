@@ -50,7 +50,7 @@ final class ConnectionLimits: Sendable {
     }
 }
 
-// SAFETY: all but `counters`, `worker` and `acceptor` (which are Sendable themselves) is touched on the worker's thread only;
+// SAFETY: all but `counters`, `worker` and `acceptor` (which are Sendable themselves) is touched on the worker's queue only;
 // others get here through `worker.submit`.
 final class WorkerShare: @unchecked Sendable {
     let worker: Worker
