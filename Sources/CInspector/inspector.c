@@ -30,6 +30,9 @@ static const unsigned char bodies[] = {
 static const unsigned char detail[] = {
 #embed "Page/detail.js"
 };
+static const unsigned char running[] = {
+#embed "Page/running.js"
+};
 static const unsigned char tokens[] = {
 #embed "Page/tokens.js"
 };
@@ -41,7 +44,7 @@ static const struct cryo_page_file files[] = {
     {"inspector.html", document, sizeof document}, {"inspector.css", style, sizeof style}, {"words.js", words, sizeof words},
     {"elements.js", elements, sizeof elements},    {"gateway.js", gateway, sizeof gateway}, {"list.js", list, sizeof list},
     {"charts.js", charts, sizeof charts},          {"bodies.js", bodies, sizeof bodies},    {"detail.js", detail, sizeof detail},
-    {"tokens.js", tokens, sizeof tokens},          {"inspector.js", inspector, sizeof inspector},
+    {"running.js", running, sizeof running},       {"tokens.js", tokens, sizeof tokens},    {"inspector.js", inspector, sizeof inspector},
 };
 
 size_t cryo_page_count(void) { return sizeof files / sizeof files[0]; }

@@ -62,15 +62,9 @@ private:
         return token < token_count ? bytes + tokens[token] : end;
     }
 
-    __attribute__((always_inline)) bool scalar(uint8_t first) const noexcept {
-        const uint8_t *p = bytes + tokens[at];
-        switch (first) {
-        case '"': return true;
-        case 't': return cryo::is_literal(p, end, "true");
-        case 'f': return cryo::is_literal(p, end, "false");
-        case 'n': return cryo::is_literal(p, end, "null");
-        default: return cryo::is_number(p, end);
-        }
+    template <bool is_alone>
+    CRYO_INLINE bool scalar(uint8_t first, uint32_t token) const noexcept {
+        return first == '"' || cryo::is_bare<is_alone>(bytes + tokens[token], end);
     }
 
     static int32_t kind(uint8_t first) noexcept {
@@ -107,7 +101,7 @@ private:
             }
             if (result != CRYO_JSON_OK) return result;
         } else {
-            if (!scalar(first)) return CRYO_JSON_NOT_JSON;
+            if (!(depth == 0 ? scalar<true>(first, at) : scalar<false>(first, at))) return CRYO_JSON_NOT_JSON;
             ++at;
         }
         if (here != 0) {
@@ -192,7 +186,7 @@ private:
     int32_t skip(unsigned depth) noexcept {
         const uint8_t first = byte(at);
         if (first == '{' || first == '[') return skip_container(depth);
-        if (!scalar(first)) return CRYO_JSON_NOT_JSON;
+        if (!scalar<false>(first, at)) return CRYO_JSON_NOT_JSON;
         ++at;
         return CRYO_JSON_OK;
     }
@@ -225,8 +219,7 @@ private:
         c = byte(token);
         if (c != '"') {
             if (c == '{' || c == '[') goto open;
-            at = token;
-            if (!scalar(c)) return CRYO_JSON_NOT_JSON;
+            if (!scalar<false>(c, token)) return CRYO_JSON_NOT_JSON;
         }
         ++token;
     member_end:
@@ -241,8 +234,7 @@ private:
     element:
         if (c != '"') {
             if (c == '{' || c == '[') goto open;
-            at = token;
-            if (!scalar(c)) return CRYO_JSON_NOT_JSON;
+            if (!scalar<false>(c, token)) return CRYO_JSON_NOT_JSON;
         }
         ++token;
     element_end:

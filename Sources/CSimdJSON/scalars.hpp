@@ -10,70 +10,108 @@
 #include <emmintrin.h>
 #endif
 
+#define CRYO_INLINE __attribute__((always_inline)) inline
+
 namespace cryo {
 
 inline bool is_digit(uint8_t c) noexcept { return static_cast<uint8_t>(c - '0') < 10; }
 
 inline bool is_space(uint8_t c) noexcept { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
+// What a byte means where its neighbours do not matter: one load in place of a chain of comparisons.
+struct byte_classes {
+    bool ends_scalar[256];
+    // Bytes of the escape whose second byte this is; 0: no escape.
+    uint8_t escape_length[256];
+
+    constexpr byte_classes() noexcept : ends_scalar{}, escape_length{} {
+        for (const char c : {',', '}', ']', ':', '{', '[', ' ', '\n', '\r', '\t'}) ends_scalar[static_cast<uint8_t>(c)] = true;
+        for (const char c : {'"', '\\', '/', 'b', 'f', 'n', 'r', 't'}) escape_length[static_cast<uint8_t>(c)] = 2;
+        escape_length['u'] = 6;
+    }
+};
+
+inline constexpr byte_classes classes{};
+
+// What stands at `p`. Within brackets the document's last byte is still to come, which ends every scalar, so no end is looked for.
+// A scalar that is alone is all of its document, and what follows in memory is no part of it.
+template <bool is_alone>
+inline uint8_t peek(const uint8_t *p, const uint8_t *end) noexcept { return is_alone && p >= end ? ' ' : *p; }
+
+// Digits among the first eight bytes: a digit differs from '0' by less than ten. What a byte that is none carries into the next one
+// does not matter, because the first is what counts. Reads up to seven bytes beyond the digits, which the padding allows.
+CRYO_INLINE unsigned leading_digits(const uint8_t *p) noexcept {
+    uint64_t eight;
+    std::memcpy(&eight, p, sizeof eight);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    eight = __builtin_bswap64(eight);
+#endif
+    const uint64_t distance = eight ^ 0x3030303030303030u;
+    const uint64_t others = ((distance + 0x7676767676767676u) | distance) & 0x8080808080808080u;
+    return others == 0 ? 8 : static_cast<unsigned>(__builtin_ctzll(others)) >> 3;
+}
+
+template <bool is_alone>
+CRYO_INLINE const uint8_t *skip_digits(const uint8_t *p, const uint8_t *end) noexcept {
+    for (unsigned digits = 8; digits == 8 && (!is_alone || p < end); p += digits) digits = leading_digits(p);
+    return is_alone && p > end ? end : p;
+}
+
 // simdjson's first stage marks only the start of a run of scalar bytes, so `1"a"` or `nullx` is one token to it:
 // whoever checks a scalar checks what follows it as well.
-inline bool ends_scalar(const uint8_t *p, const uint8_t *end) noexcept {
-    if (p >= end) return true;
-    const uint8_t c = *p;
-    return c == ',' || c == '}' || c == ']' || is_space(c) || c == ':' || c == '{' || c == '[';
+template <bool is_alone>
+CRYO_INLINE bool is_any_number(const uint8_t *p, const uint8_t *end) noexcept {
+    p += *p == '-';
+    const uint8_t *next = skip_digits<is_alone>(p, end);
+    // A zero is followed by no digit.
+    bool is_valid = next > p && (next == p + 1 || *p != '0');
+    if (peek<is_alone>(next, end) == '.') {
+        p = next + 1;
+        next = skip_digits<is_alone>(p, end);
+        is_valid &= next > p;
+    }
+    if ((peek<is_alone>(next, end) | 0x20) == 'e') {
+        p = next + 1;
+        const uint8_t sign = peek<is_alone>(p, end);
+        p += sign == '+' || sign == '-';
+        next = skip_digits<is_alone>(p, end);
+        is_valid &= next > p;
+    }
+    return is_valid && classes.ends_scalar[peek<is_alone>(next, end)];
 }
 
-// The first byte that is no digit, eight bytes at a time: a byte is a digit when its high nibble is 3 and stays so after 6 is
-// added. Reads up to seven bytes beyond the digits, which the padding after every document allows.
-inline const uint8_t *skip_digits(const uint8_t *p, const uint8_t *end) noexcept {
-    while (p < end) {
-        uint64_t eight;
-        std::memcpy(&eight, p, sizeof eight);
-        const uint64_t odd = ((eight & 0xF0F0F0F0F0F0F0F0u) ^ 0x3030303030303030u)
-            | ((((eight & 0x7F7F7F7F7F7F7F7Fu) + 0x0606060606060606u) & 0xF0F0F0F0F0F0F0F0u) ^ 0x3030303030303030u);
-        if (odd == 0) {
-            p += 8;
-            continue;
-        }
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-        p += __builtin_ctzll(odd) >> 3;
-#else
-        p += __builtin_clzll(odd) >> 3;
-#endif
-        break;
-    }
-    return p < end ? p : end;
+// Most numbers are short and have no exponent. Those are checked without a jump on what they look like, which no processor predicts.
+CRYO_INLINE bool is_number(const uint8_t *p, const uint8_t *end) noexcept {
+    const uint8_t *start = p + (*p == '-');
+    const unsigned whole = leading_digits(start);
+    const bool has_point = start[whole] == '.';
+    const unsigned fraction = leading_digits(start + whole + 1);
+    const unsigned length = whole + (has_point ? fraction + 1 : 0);
+    const bool is_plain = (whole > 0) & ((whole == 1) | (*start != '0')) & (!has_point | (fraction > 0))
+        & classes.ends_scalar[start[length]];
+    return is_plain || is_any_number<false>(p, end);
 }
 
-__attribute__((always_inline)) inline bool is_number(const uint8_t *p, const uint8_t *end) noexcept {
-    if (p < end && *p == '-') ++p;
-    if (p >= end || !is_digit(*p)) return false;
-    if (*p == '0') {
-        ++p;
-    } else {
-        ++p;
-        while (p < end && is_digit(*p)) ++p;
-    }
-    if (p < end && *p == '.') {
-        ++p;
-        if (p >= end || !is_digit(*p)) return false;
-        // Whole parts are short, fractions of printed doubles are not.
-        p = skip_digits(p + 1, end);
-    }
-    if (p < end && (*p | 0x20) == 'e') {
-        ++p;
-        if (p < end && (*p == '+' || *p == '-')) ++p;
-        if (p >= end || !is_digit(*p)) return false;
-        while (p < end && is_digit(*p)) ++p;
-    }
-    return ends_scalar(p, end);
+inline uint32_t four_bytes(const void *p) noexcept {
+    uint32_t four;
+    std::memcpy(&four, p, sizeof four);
+    return four;
 }
 
-template <size_t N>
-inline bool is_literal(const uint8_t *p, const uint8_t *end, const char (&word)[N]) noexcept {
-    constexpr size_t length = N - 1;
-    return static_cast<size_t>(end - p) >= length && std::memcmp(p, word, length) == 0 && ends_scalar(p + length, end);
+// `true`, `false` or `null`, told apart without a jump: which one comes next is nothing a processor predicts.
+template <bool is_alone>
+CRYO_INLINE bool is_literal(const uint8_t *p, const uint8_t *end) noexcept {
+    const bool is_false = *p == 'f';
+    const uint32_t wanted = is_false ? four_bytes("alse") : *p == 'n' ? four_bytes("null") : four_bytes("true");
+    const uint8_t *next = p + 4 + is_false;
+    return four_bytes(p + is_false) == wanted && (!is_alone || next <= end) && classes.ends_scalar[peek<is_alone>(next, end)];
+}
+
+// Any scalar but a string.
+template <bool is_alone>
+CRYO_INLINE bool is_bare(const uint8_t *p, const uint8_t *end) noexcept {
+    if ((*p & 0x40) != 0) return is_literal<is_alone>(p, end);
+    return is_alone ? is_any_number<is_alone>(p, end) : is_number(p, end);
 }
 
 // The value of four hexadecimal digits, or -1.
@@ -122,18 +160,9 @@ inline bool escapes_are_valid(const uint8_t *p, const uint8_t *end, bool &found)
             const uint8_t *at = block + __builtin_ctzll(mask);
             if (at < next) continue;
             if (at >= end) break;
-            if (end - at < 2) return false;
-            switch (at[1]) {
-            case '"': case '\\': case '/': case 'b': case 'f': case 'n': case 'r': case 't':
-                next = at + 2;
-                break;
-            case 'u':
-                if (end - at < 6 || hex4(at + 2) < 0) return false;
-                next = at + 6;
-                break;
-            default:
-                return false;
-            }
+            const uint8_t length = classes.escape_length[at[1]];
+            if (length == 0 || end - at < length || (length == 6 && hex4(at + 2) < 0)) return false;
+            next = at + length;
         }
     }
     return true;

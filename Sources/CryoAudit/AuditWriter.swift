@@ -19,6 +19,10 @@ package final class AuditWriter: AuditSink, Sendable {
     static let tickMilliseconds = 1_000
     /// How often what a disk did not take is offered again, where nothing may be lost.
     static let retryMilliseconds = 100
+    /// How long a reload waits for a disk that neither takes nor refuses anything, and how long the end of the gateway does. What was asked
+    /// is done when the disk goes on.
+    package static let patienceMilliseconds = 2_000
+    package static let lastPatienceMilliseconds = 10_000
 
     private struct Pending: ~Copyable {
         var bytes = TextBuffer()
@@ -126,55 +130,98 @@ package final class AuditWriter: AuditSink, Sendable {
     /// For a file that was moved away: what is waiting goes to the old one, what comes later to a new one. When the new
     /// one can't be opened, the old one is kept and that is said.
     package func reopen() {
-        queue.sync {
+        let answer = patiently { [self] () -> SystemError? in
             drain()
-            var failure: SystemError?
-            output.withLock { output in
-                do throws(SystemError) { try output.sink?.reopen() } catch { failure = error }
+            return output.withLock { output in
+                do throws(SystemError) { try output.sink?.reopen() } catch { return error }
+                return nil
             }
-            if let failure { warn("the audit file \(path) can't be opened anew, the old one is still written: \(failure)") }
+        } late: { [self] in
+            if let failure = $0 { warn(reopening: failure) }
         }
+        switch answer {
+        case .some(let failure?): warn(reopening: failure)
+        case .some(nil): break
+        case nil: warn("the audit file \(path): its disk hangs; it is opened anew once that goes on")
+        }
+    }
+
+    private func warn(reopening failure: SystemError) {
+        warn("the audit file \(path) can't be opened anew, the old one is still written: \(failure)")
     }
 
     /// Goes on by other rules in the same file: the old ones end properly. When the new ones can't be followed, the old ones hold on.
     package func replaceSettings(_ settings: AuditSinkSettings) throws(AuditError) {
-        var failure: AuditError?
-        queue.sync {
+        let answer = patiently { [self] () -> AuditError? in
             drain()
-            output.withLock { output in
-                output.sink?.end()
-                output.sink = nil
-                do throws(AuditError) {
-                    output.sink = try AuditOutput(path: path, settings: settings, system: system, warn: warn)
-                    output.settings = settings
-                } catch {
-                    failure = error
-                    output.sink = try? AuditOutput(path: path, settings: output.settings, system: system, warn: warn)
-                }
-            }
+            return output.withLock { replaceSettings(settings, of: &$0) }
+        } late: { [self] in
+            if let failure = $0 { warn("\(failure); the old settings hold on") }
         }
-        if let failure { throw failure }
+        switch answer {
+        case .some(let failure?): throw failure
+        case .some(nil): break
+        case nil: warn("the audit file \(path): its disk hangs; the new settings are taken once that goes on")
+        }
+    }
+
+    private func replaceSettings(_ settings: AuditSinkSettings, of output: inout Output) -> AuditError? {
+        output.sink?.end()
+        output.sink = nil
+        do throws(AuditError) {
+            output.sink = try AuditOutput(path: path, settings: settings, system: system, warn: warn)
+            output.settings = settings
+            return nil
+        } catch {
+            output.sink = try? AuditOutput(path: path, settings: output.settings, system: system, warn: warn)
+            return error
+        }
     }
 
     /// Writes what is waiting and closes the file. Lines appended later are dropped. May be called again.
-    package func close() {
-        queue.sync {
-            pending.withLock { $0.isClosed = true }
-            drain()
-            let unreported = output.withLock { output -> UInt64 in
-                droppedCount.add(UInt64(output.retainedLines), ordering: .relaxed)
-                output.unreported += UInt64(output.retainedLines)
-                output.sink?.end()
-                output.sink = nil
-                let unreported = output.unreported
-                output.unreported = 0
-                return unreported
+    package func close(patienceMilliseconds: Int = AuditWriter.lastPatienceMilliseconds) {
+        pending.withLock { $0.isClosed = true }
+        let answer: Void? = patiently(patienceMilliseconds, { [self] in end() }, late: {})
+        if answer == nil { warn("the audit file \(path): its disk hangs; what waits for it is lost if it does so till the end") }
+    }
+
+    /// Does work on the queue, behind what is written there, and waits for it within bounds. nil: a disk that hangs holds the queue up; the
+    /// work is done once it goes on, and `late` gets what came of it.
+    private func patiently<Outcome: Sendable>(
+        _ milliseconds: Int? = nil, _ work: @escaping @Sendable () -> Outcome, late: @escaping @Sendable (Outcome) -> Void
+    ) -> Outcome? {
+        let done = DispatchSemaphore(value: 0)
+        let state = SharedBox<(outcome: Outcome?, isLate: Bool)>((nil, false))
+        queue.async {
+            let outcome = work()
+            let isLate = state.value.withLock { state in
+                state.outcome = outcome
+                return state.isLate
             }
-            if unreported > 0 { warn("the audit file \(path): \(unreported) more lines were dropped, \(dropped) in all") }
+            if isLate { late(outcome) } else { done.signal() }
+        }
+        _ = done.wait(timeout: .now() + .milliseconds(milliseconds ?? system.patienceMilliseconds))
+        return state.value.withLock { state in
+            state.isLate = true
+            return state.outcome
         }
     }
 
     // MARK: On the queue
+
+    private func end() {
+        drain()
+        let unreported = output.withLock { output -> UInt64 in
+            droppedCount.add(UInt64(output.retainedLines), ordering: .relaxed)
+            output.unreported += UInt64(output.retainedLines)
+            output.sink?.end()
+            output.sink = nil
+            let unreported = output.unreported
+            output.unreported = 0
+            return unreported
+        }
+        if unreported > 0 { warn("the audit file \(path): \(unreported) more lines were dropped, \(dropped) in all") }
+    }
 
     private func schedule(milliseconds: Int) {
         if milliseconds == 0 {
@@ -289,4 +336,11 @@ package final class AuditWriter: AuditSink, Sendable {
             }
         return "the audit file \(path): \(cause); \(count) lines dropped, \(dropped) in all; \(course)"
     }
+}
+
+/// What two threads tell each other.
+private final class SharedBox<Value: Sendable>: Sendable {
+    let value: Mutex<Value>
+
+    init(_ value: Value) { self.value = Mutex(value) }
 }

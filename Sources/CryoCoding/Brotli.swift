@@ -3,13 +3,22 @@
 
 import CCoding
 
-enum Brotli {
+final class Brotli: DecodingStage {
+    private let decoder: OpaquePointer
+    private var isComplete = false
+
     /// The decoder's defaults stay: no shared dictionary and no large-window extension, so the window is 16 MiB at most.
-    static func decode(
-        _ input: UnsafeRawBufferPointer, step: UnsafeMutableRawBufferPointer, into output: inout BoundedOutput
-    ) -> DecodingEnd {
-        guard let decoder = BrotliDecoderCreateInstance(nil, nil, nil) else { return .broken }
-        defer { BrotliDecoderDestroyInstance(decoder) }
+    init?() {
+        guard let decoder = BrotliDecoderCreateInstance(nil, nil, nil) else { return nil }
+        self.decoder = decoder
+    }
+
+    deinit { BrotliDecoderDestroyInstance(decoder) }
+
+    func take(
+        _ input: UnsafeRawBufferPointer, step: UnsafeMutableRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> Bool
+    ) -> DecodingProgress {
+        if isComplete { return input.isEmpty ? .complete : .broken }
         let target = step.assumingMemoryBound(to: UInt8.self)
         var inputLeft = input.count
         var next = input.assumingMemoryBound(to: UInt8.self).baseAddress
@@ -18,10 +27,13 @@ enum Brotli {
             var outputLeft = target.count
             let result = BrotliDecoderDecompressStream(decoder, &inputLeft, &next, &outputLeft, &nextOut, nil)
             let produced = target.count - outputLeft
-            guard output.append(UnsafeRawBufferPointer(rebasing: step[..<produced])) else { return .tooLarge }
+            guard give(UnsafeRawBufferPointer(rebasing: step[..<produced])) else { return .unwanted }
             switch result {
             case BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT: continue
-            case BROTLI_DECODER_RESULT_SUCCESS: return inputLeft == 0 ? .complete : .broken
+            case BROTLI_DECODER_RESULT_NEEDS_MORE_INPUT: return .unfinished
+            case BROTLI_DECODER_RESULT_SUCCESS:
+                isComplete = true
+                return inputLeft == 0 ? .complete : .broken
             default: return .broken
             }
         }

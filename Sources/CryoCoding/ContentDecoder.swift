@@ -49,21 +49,20 @@ package enum ContentDecoder {
         _ coding: ContentCoding, _ input: UnsafeRawBufferPointer, into output: inout BoundedOutput
     ) -> DecodingEnd {
         // No coding has an empty stream for empty content: zero bytes are a stream cut before its header.
-        guard !input.isEmpty else { return .broken }
-        return withUnsafeTemporaryAllocation(byteCount: stepBytes, alignment: 16) { step in
-            switch coding {
-            case .gzip: return Inflate.decode(input, format: .gzip, step: step, into: &output)
-            case .deflate: return Inflate.decode(input, format: Inflate.deflateFormat(of: input), step: step, into: &output)
-            case .brotli: return Brotli.decode(input, step: step, into: &output)
-            case .zstd: return Zstandard.decode(input, step: step, into: &output)
-            case .identity: return output.append(input) ? .complete : .tooLarge
-            }
+        guard !input.isEmpty, let stage = coding.makeStage() else { return .broken }
+        let progress = withUnsafeTemporaryAllocation(byteCount: stepBytes, alignment: 16) { step in
+            stage.take(input, step: step) { output.append($0) }
+        }
+        switch progress {
+        case .complete: return .complete
+        case .unwanted: return .tooLarge
+        case .unfinished, .broken: return .broken
         }
     }
 }
 
 /// How the decoding of one coding ended.
-enum DecodingEnd: Equatable {
+private enum DecodingEnd: Equatable {
     case complete
     case tooLarge
     case broken

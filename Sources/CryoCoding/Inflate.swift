@@ -3,7 +3,7 @@
 
 import CCoding
 
-enum Inflate {
+final class Inflate: DecodingStage {
     enum Format {
         case gzip
         case zlib
@@ -19,6 +19,27 @@ enum Inflate {
         }
     }
 
+    /// nil until the first bytes have told.
+    private var format: Format?
+    /// The first byte of a stream whose format takes two to be told.
+    private var first: UInt8?
+    /// zlib's state remembers the stream's address, so one pointer serves all calls.
+    private let stream: UnsafeMutablePointer<z_stream>
+    private var isOpen = false
+    private var isComplete = false
+
+    /// `format` nil: zlib or raw, as the first two bytes say.
+    init(_ format: Format?) {
+        self.format = format
+        stream = .allocate(capacity: 1)
+        stream.initialize(to: z_stream())
+    }
+
+    deinit {
+        if isOpen { inflateEnd(stream) }
+        stream.deallocate()
+    }
+
     /// "deflate" means zlib, but many servers send raw deflate (RFC 9110 §8.4.1.2, note). The two cannot be mixed up:
     /// a zlib header read as raw deflate is a stored block whose unused bits are not zero, which no encoder writes.
     static func deflateFormat(of input: UnsafeRawBufferPointer) -> Format {
@@ -28,26 +49,42 @@ enum Inflate {
     }
 
     /// A gzip body may be several members one behind the other (RFC 1952 §2.2); the other formats end with their stream.
-    static func decode(
-        _ input: UnsafeRawBufferPointer, format: Format, step: UnsafeMutableRawBufferPointer, into output: inout BoundedOutput
-    ) -> DecodingEnd {
-        var stream = z_stream()
-        // zlib's state remembers the stream's address, so one pointer serves all calls.
-        return withUnsafeMutablePointer(to: &stream) { stream in
-            guard cryo_inflate_init(stream, format.windowBits) == Z_OK else { return .broken }
-            defer { inflateEnd(stream) }
-            return drain(stream, input, format, step, &output)
+    func take(
+        _ input: UnsafeRawBufferPointer, step: UnsafeMutableRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> Bool
+    ) -> DecodingProgress {
+        guard let beginning = input.first else { return isComplete ? .complete : .unfinished }
+        if format == nil {
+            if let first {
+                self.first = nil
+                let both = [first] + input
+                return both.withUnsafeBytes { take($0, step: step, give) }
+            }
+            guard input.count > 1 else {
+                first = beginning
+                return .unfinished
+            }
+            format = Self.deflateFormat(of: input)
         }
+        guard let format else { return .broken }
+        if !isOpen {
+            isOpen = cryo_inflate_init(stream, format.windowBits) == Z_OK
+            guard isOpen else { return .broken }
+        }
+        return drain(input, format, step, give)
     }
 
-    private static func drain(
-        _ stream: UnsafeMutablePointer<z_stream>, _ input: UnsafeRawBufferPointer, _ format: Format,
-        _ step: UnsafeMutableRawBufferPointer, _ output: inout BoundedOutput
-    ) -> DecodingEnd {
+    private func drain(
+        _ input: UnsafeRawBufferPointer, _ format: Format, _ step: UnsafeMutableRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> Bool
+    ) -> DecodingProgress {
         let source = input.assumingMemoryBound(to: UInt8.self)
         let target = step.assumingMemoryBound(to: UInt8.self)
         var consumed = 0
         while true {
+            if isComplete {
+                if consumed == source.count { return .complete }
+                guard format == .gzip, inflateReset(stream) == Z_OK else { return .broken }
+                isComplete = false
+            }
             // zlib counts in 32 bits and does not write to its input.
             let offered = UInt32(clamping: source.count - consumed)
             stream.pointee.next_in = source.baseAddress.map { UnsafeMutablePointer(mutating: $0 + consumed) }
@@ -55,19 +92,14 @@ enum Inflate {
             stream.pointee.next_out = target.baseAddress
             stream.pointee.avail_out = UInt32(clamping: target.count)
             let status = inflate(stream, Z_NO_FLUSH)
-            guard status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR else { return .broken }
+            // Z_BUF_ERROR where all was consumed says no more than that.
             consumed += Int(offered - stream.pointee.avail_in)
+            let isStarved = status == Z_BUF_ERROR && consumed == source.count
+            guard status == Z_OK || status == Z_STREAM_END || isStarved else { return .broken }
             let produced = target.count - Int(stream.pointee.avail_out)
-            guard output.append(UnsafeRawBufferPointer(rebasing: step[..<produced])) else { return .tooLarge }
-
-            if status == Z_STREAM_END {
-                if consumed == source.count { return .complete }
-                guard format == .gzip, inflateReset(stream) == Z_OK else { return .broken }
-            } else if consumed == source.count, produced < target.count {
-                return .broken
-            } else if status == Z_BUF_ERROR {
-                return .broken
-            }
+            guard give(UnsafeRawBufferPointer(rebasing: step[..<produced])) else { return .unwanted }
+            isComplete = status == Z_STREAM_END
+            if !isComplete, consumed == source.count, produced < target.count { return .unfinished }
         }
     }
 }

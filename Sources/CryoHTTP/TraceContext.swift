@@ -36,17 +36,4 @@ package struct TraceContext: Sendable, Equatable {
 
     private static let length = 55
     private static let dash: UInt8 = 0x2D
-
-    /// 16 digits for each number; never zeros only.
-    package static func hexadecimal(_ numbers: UInt64...) -> [UInt8] {
-        var digits: [UInt8] = []
-        for number in numbers {
-            for shift in stride(from: 60, through: 0, by: -4) {
-                let digit = UInt8(truncatingIfNeeded: number >> UInt64(shift)) & 15
-                digits.append(digit < 10 ? 0x30 + digit : 0x57 + digit)
-            }
-        }
-        if digits.allSatisfy({ $0 == 0x30 }), !digits.isEmpty { digits[digits.count - 1] = 0x31 }
-        return digits
-    }
 }

@@ -2,6 +2,7 @@
 // Domain: cold
 
 import COpenSSL
+import CryoJSON
 package import CryoPipeline
 import CryoUpstream
 
@@ -51,8 +52,6 @@ package struct Webhook: Sendable {
         secret.withBytes { key in
             _ = HMAC(EVP_sha256(), key, Int32(clamping: key.count), signed, signed.count, &digest, &count)
         }
-        let digits = Array("0123456789abcdef".utf8)
-        let text = digest.prefix(Int(count)).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-        return String(decoding: text, as: UTF8.self)
+        return Hexadecimal.text(digest.prefix(Int(count)))
     }
 }

@@ -23,7 +23,7 @@ struct InspectorPageTests {
             let place = try #require(rest.firstRange(of: file.text), "\(file.name) is missing or out of order")
             rest = rest[place.upperBound...]
         }
-        #expect(files.count == 11 && !text.contains("{{nonce}}") && !text.contains("{{style}}") && !text.contains("{{script}}"))
+        #expect(files.count == 12 && !text.contains("{{nonce}}") && !text.contains("{{style}}") && !text.contains("{{script}}"))
     }
 
     @Test("runs what carries the nonce of this answer, and every answer has another")

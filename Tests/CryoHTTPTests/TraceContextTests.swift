@@ -37,10 +37,4 @@ struct TraceContextTests {
             #expect(read(text).map { String(decoding: $0.bytes, as: UTF8.self) } == Self.good)
         }
     }
-
-    @Test("an id is never zeros only")
-    func identifiers() {
-        #expect(TraceContext.hexadecimal(0) == Array("0000000000000001".utf8))
-        #expect(TraceContext.hexadecimal(0x0123_4567_89AB_CDEF, 0) == Array("0123456789abcdef0000000000000000".utf8))
-    }
 }

@@ -12,14 +12,17 @@ struct EchoGuardTests {
     private static let stream = [("Content-Type", "text/event-stream")]
 
     private func guarding(_ sink: FakeSink) -> EchoGuard {
-        EchoGuard(sink, Redactor(RedactionSettings(), credentials: [], secrets: [Secret(secret)]))
+        EchoGuard(sink, Redactor(RedactionSettings(), credentials: [], secrets: [Secret(secret)]), FlippedContent.make)
     }
 
-    private func send(_ pieces: [String], _ fields: [(String, String)] = [], _ framing: BodyFraming = .chunked) -> FakeSink {
+    private func send(
+        _ pieces: [String], _ fields: [(String, String)] = [], _ framing: BodyFraming = .chunked, isFlipped: Bool = false
+    ) -> FakeSink {
         let sink = FakeSink()
         let watch = guarding(sink)
-        watch.sendHead(status: 200, fields: section(fields), framing: framing)
-        for piece in pieces { _ = Array(piece.utf8).withUnsafeBytes { watch.sendBody($0) } }
+        let coding = isFlipped ? [("Content-Encoding", "flip")] : []
+        watch.sendHead(status: 200, fields: section(fields + coding), framing: framing)
+        for piece in pieces { _ = (isFlipped ? flipped(piece) : Array(piece.utf8)).withUnsafeBytes { watch.sendBody($0) } }
         if watch.release() { watch.finish() }
         return sink
     }
@@ -67,6 +70,52 @@ struct EchoGuardTests {
         #expect(sink.body.count == 16)
         _ = Array("data: a-secret".utf8).withUnsafeBytes { watch.sendBody($0) }
         #expect(sink.body.count == 22)
+    }
+
+    @Test("behind a content coding no piece leaves that the content of a secret began in, and none of a short answer")
+    func stopsCoded() {
+        let text = "before \(secret) after"
+        for border in 0...text.utf8.count {
+            let pieces = [String(text.prefix(border)), String(text.dropFirst(border))]
+            let sink = send(pieces, Self.stream, isFlipped: true)
+            // A piece goes out as a whole or not at all.
+            let isFirstClean = border <= 7
+            #expect(sink.body == (isFirstClean ? flipped(pieces[0]) : []) && sink.ending == .open && sink.heads == 1)
+            #expect(send(pieces, [], .length(UInt64(text.utf8.count)), isFlipped: true).heads == 0)
+        }
+        let long = String(repeating: "x", count: 70_000)
+        #expect(send([long, secret], [], .chunked, isFlipped: true).body == flipped(long))
+    }
+
+    @Test("behind a content coding what holds no secret arrives whole", arguments: [BodyFraming.chunked, .length(46)])
+    func passesCoded(framing: BodyFraming) {
+        let near = String(secret.dropLast()) + "-"
+        let pieces = [near, String(near.dropFirst()), "a-"]
+        let sink = send(pieces, [], framing, isFlipped: true)
+        #expect(sink.body == flipped(pieces.joined()) && sink.ending == .finished && sink.heads == 1)
+    }
+
+    @Test("what waits for the content of a secret is bounded")
+    func waitsBounded() {
+        let sink = FakeSink()
+        let watch = guarding(sink)
+        watch.sendHead(status: 200, fields: section([("Content-Encoding", "flip")]), framing: .chunked)
+        let silent = [UInt8](repeating: FlippedContent.nothing, count: Int(EchoGuard.wholeBytesMax) - 3)
+        for piece in [flipped("a-s"), silent] { _ = piece.withUnsafeBytes { watch.sendBody($0) } }
+        #expect(sink.body.isEmpty)
+        _ = [FlippedContent.nothing].withUnsafeBytes { watch.sendBody($0) }
+        #expect(sink.body.count == Int(EchoGuard.wholeBytesMax) + 1)
+    }
+
+    @Test("what cannot be read as its coding says is looked at as it is")
+    func unreadable() {
+        let sink = FakeSink()
+        let watch = guarding(sink)
+        watch.sendHead(status: 200, fields: section([("Content-Encoding", "flip")]), framing: .chunked)
+        _ = ([FlippedContent.broken] + flipped("x")).withUnsafeBytes { watch.sendBody($0) }
+        #expect(sink.body.count == 2)
+        _ = Array(secret.utf8).withUnsafeBytes { watch.sendBody($0) }
+        #expect(sink.body.count == 2 && watch.isBlocked)
     }
 
     @Test("the bytes of a tunnel pass")
@@ -123,3 +172,26 @@ struct EchoGuardTests {
         #expect(bench.sink.status == 502 && bench.reply.contains("secret_echoed") && bench.sink.ending == .finished)
     }
 }
+
+/// A content coding for tests: every byte with its bits turned around.
+final class FlippedContent: ContentReading {
+    /// Stands for no content.
+    static let nothing: UInt8 = 0
+    /// Stands in no body of the coding.
+    static let broken: UInt8 = 1
+
+    static func make(_ contentEncoding: UnsafeRawBufferPointer) -> (any ContentReading)? {
+        String(decoding: contentEncoding, as: UTF8.self).hasPrefix("flip") ? FlippedContent() : nil
+    }
+
+    private var isOver = false
+
+    func take(_ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> Void) -> Bool {
+        isOver = isOver || bytes.contains(Self.broken)
+        guard !isOver else { return false }
+        bytes.filter { $0 != Self.nothing }.map { ~$0 }.withUnsafeBytes { if !$0.isEmpty { give($0) } }
+        return true
+    }
+}
+
+func flipped(_ text: String) -> [UInt8] { text.utf8.map { ~$0 } }

@@ -110,7 +110,7 @@ struct EchoWatchTests {
 
     private func watch(_ pieces: [String], fields: [(String, String)] = [], tunnel: Bool = false) -> (found: Bool, sent: String) {
         let sink = FakeSink()
-        let watch = EchoWatch(sink, Redactor(RedactionSettings(), credentials: [], secrets: [Secret(secret)]))
+        let watch = EchoWatch(sink, Redactor(RedactionSettings(), credentials: [], secrets: [Secret(secret)]), FlippedContent.make)
         if tunnel { watch.letPass() }
         watch.sendHead(status: 200, fields: section(fields), framing: .chunked)
         for piece in pieces { _ = Array(piece.utf8).withUnsafeBytes { watch.sendBody($0) } }
@@ -131,6 +131,20 @@ struct EchoWatchTests {
             #expect(watch(pieces) == (true, text))
         }
         #expect(watch([], fields: [("X-Token", "Bearer \(secret)")]).found)
+    }
+
+    @Test("behind a content coding a secret is found across any border; the bytes pass as they are")
+    func findsCoded() {
+        let text = "before \(secret) after"
+        for border in 0...text.utf8.count {
+            let sink = FakeSink()
+            let watch = EchoWatch(sink, Redactor(RedactionSettings(), credentials: [], secrets: [Secret(secret)]), FlippedContent.make)
+            watch.sendHead(status: 200, fields: section([("Content-Encoding", "flip")]), framing: .chunked)
+            for piece in [text.prefix(border), text.dropFirst(border)] {
+                _ = flipped(String(piece)).withUnsafeBytes { watch.sendBody($0) }
+            }
+            #expect(watch.hasFound && sink.body == flipped(text))
+        }
     }
 
     @Test("nothing is found where there is none, or in a tunnel")

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import threading
 import time
 
 import pytest
@@ -12,7 +13,7 @@ import browser as chromium
 from admin import Admin, with_admin
 from client import Client, get
 from gateway import ENVELOPE, configuration
-from upstream import Answer, closed_port
+from upstream import Answer, chunk, closed_port, script
 from waiting import wait_until
 
 pytestmark = pytest.mark.skipif(chromium.BINARY is None, reason="no chromium: scripts/dependencies test installs it")
@@ -315,6 +316,78 @@ def test_light_and_dark(page, admin, dark):
     view.wait(f"getComputedStyle(document.body).backgroundColor !== 'never' && inspector.settings.theme !== undefined")
 
 
+STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def test_a_stream_is_shown_from_its_first_byte_to_its_end(page, admin, upstream):
+    gates = [threading.Event() for _ in range(3)]
+    upstream.on("GET", "/echo", script(STREAM, gates[0], chunk(b"data: 1\n\n"), gates[1], chunk(b"data: 2\n\ndata: 3\n\n"), gates[2], b"0\r\n\r\n"))
+    timers = [threading.Timer(.15 * (index + 1), gate.set) for index, gate in enumerate(gates)]
+    for timer in timers:
+        timer.start()
+    get(admin.gateway, "/echo")
+    view = page()
+    view.click("#space .row .target", "/echo")
+    view.wait("!!document.querySelector('.detail .track.alone')")
+    assert view.run("document.querySelectorAll('.detail .track.alone i').length") >= 3
+    facts = " ".join(view.texts(".detail p.facts span"))
+    assert "3 events" in facts and "events/s" in facts and "to the first byte" in facts and "after the last event" in facts
+    picture(view, "stream")
+    view.click("#language")
+    assert "3 个事件" in " ".join(view.texts(".detail p.facts span"))
+
+
+def test_what_is_under_way_tells_what_happens_inside(page, admin, upstream):
+    gate, end = threading.Event(), threading.Event()
+    upstream.on("GET", "/echo", script(STREAM, chunk(b"data: 1\n\n"), gate, chunk(b"data: 2\n\n"), end, b"0\r\n\r\n"))
+    view = page()
+    assert view.run("document.getElementById('running').hidden")
+    view.press("i")
+    view.wait("document.getElementById('state').dataset.state === 'live' && document.getElementById('running').textContent.includes('Nothing is under way')")
+    request = threading.Thread(target=lambda: get(admin.gateway, "/echo?slow"), daemon=True)
+    request.start()
+    view.click("#running .run .target", "/echo?slow")
+    view.wait("document.querySelector('.detail .told')?.textContent.includes('received')")
+    assert "streams" in view.text(".detail .facts") and "answer begins" in view.text(".detail .told")
+    assert view.run("document.querySelectorAll('.detail .track.alone i').length") >= 2
+    gate.set()
+    view.wait("detail.running.get(detail.asked).received > 15")
+    picture(view, "running")
+    end.set()
+    request.join(20)
+    view.wait("detail.record?.target === '/echo?slow'", what="its record")
+    told = view.text(".detail .told")
+    assert "finished" in told and "client takes nothing" not in told and "200" in told
+    view.wait("document.getElementById('running').textContent.includes('Nothing is under way')")
+    shows(view, ["/echo?slow"])
+    picture(view, "was-running")
+    view.press("i")
+    view.wait("document.getElementById('running').hidden")
+    get(admin.gateway, "/news/list?after")
+    shows(view, ["/news/list?after", "/echo?slow"])
+
+
+def test_a_token_that_is_in_memory_only_is_marked(page, admin, endpoint, tmp_path):
+    config = json.loads(json.dumps(admin.gateway.config))
+    store = tmp_path / "app.json"
+    config["tokens"]["app"]["store"] = {"file": str(store)}
+    admin.gateway.expected_errors = [r"store|could lose|written"]
+    admin.gateway.reload(config)
+    store.unlink(missing_ok=True)
+    store.mkdir()
+    endpoint.revoke()
+    get(admin.gateway, "/news/list?renewed")
+    view = page()
+    view.click("#space .row .target", "/news/list?renewed")
+    view.wait("!!document.querySelector('.explained')")
+    assert "in memory only" in view.text(".explained") and "unsaved" in view.text(".fall")
+    assert view.run("document.querySelector('#space .flag.unsaved').title") == "The token is in memory only"
+    picture(view, "unsaved")
+    view.click("#language")
+    view.wait("document.querySelector('#space .flag.unsaved')?.title === '令牌仅在内存中'")
+    assert "令牌仅在内存中" in view.text(".explained")
+
+
 def test_a_narrow_screen_has_room(page, admin):
     mixed_traffic(admin)
     view = page(width=390, height=844, scale=2)
@@ -370,7 +443,7 @@ def test_a_stream_is_shown_from_its_first_event_to_its_last(page, admin, upstrea
     view = page()
     view.click("#space .row .target", "/echo")
     view.wait("!!document.querySelector('.track.alone i')")
-    told = view.run("Object.fromEntries([...document.querySelectorAll('.track.alone + .pairs dt')].map(one => [one.textContent, one.nextSibling.textContent]))")
+    told = view.run("Object.fromEntries([...document.querySelectorAll('.track.alone ~ .pairs dt')].map(one => [one.textContent, one.nextSibling.textContent]))")
     assert told["events"] == "2" and told["last event id"] == "x" and "first event" in told
     picture(view, "stream")
 

@@ -1,9 +1,11 @@
 """Hidden by path, form field and cookie; the same value gets the same mark; an answer that carries a token is reported or stopped;
 a long body keeps its length and digest; a client's proven identity is told."""
 
+import gzip
 import hashlib
 import os
 import threading
+import zlib
 
 import pytest
 
@@ -12,6 +14,9 @@ from gateway import ENVELOPE, configuration, run_command
 from upstream import STALL, Answer, chunk, script
 
 TOKEN = "live-token-0123456789"
+
+
+def gzipped(text): return gzip.compress(text, mtime=0)
 
 
 def test_marks_tell_equal_values_and_nothing_else(gateway, upstream, tmp_path):
@@ -53,6 +58,45 @@ def test_an_answer_that_carries_a_token_is_reported(gateway, upstream):
     echoed, quiet = gw.wait_audit(2)
     assert echoed["secret_echoed"] is True and "secret_echoed" not in quiet
     assert "route api carried one of the gateway's secrets" in gw.stderr()
+
+
+@pytest.mark.parametrize("mode", ["report", "block"])
+@pytest.mark.parametrize("coding, encode", [("gzip", gzipped), ("deflate", zlib.compress), ("gzip, gzip", lambda text: gzipped(gzipped(text)))])
+def test_a_token_behind_a_content_coding_is_seen(gateway, upstream, mode, coding, encode):
+    text = ("x" * 50_000 + f" your token is {TOKEN} ").encode()
+    headers = [("Content-Encoding", coding)]
+    upstream.on("GET", "/echo", Answer(200, body=encode(text), headers=headers))
+    upstream.on("GET", "/quiet", Answer(200, body=encode(b"x" * 50_000), headers=headers))
+    upstream.on("GET", "/false", Answer(200, body=b"no such thing", headers=headers))
+    gw = gateway(configuration(upstream, route={"token": "app"}, tokens={"app": {"static": {"token": "env:T"}}}, secrets={"echo": mode}),
+                 env={"T": TOKEN}, secrets=[TOKEN])
+    gw.expected_errors = [r"carried one of the gateway's secrets"]
+    echo = get(gw, "/echo")
+    assert (echo.status, echo.body == encode(text)) == ((200, True) if mode == "report" else (502, False))
+    assert get(gw, "/quiet").body == encode(b"x" * 50_000)
+    assert get(gw, "/false").body == b"no such thing"
+    assert [record.get("secret_echoed", False) for record in gw.wait_audit(3)] == [True, False, False]
+
+
+def test_a_stream_that_is_compressed_is_cut_before_the_token_is_known(gateway, upstream):
+    packer = zlib.compressobj(wbits=31)
+    events = [packer.compress(text.encode()) + packer.flush(zlib.Z_SYNC_FLUSH)
+              for text in ("data: one\n\n", f"data: {TOKEN[:5]}", f"{TOKEN[5:]}\n\n")]
+    gate = threading.Event()
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+    upstream.on("GET", "/stream", script(head, chunk(events[0]), gate, chunk(events[1]), chunk(events[2]), STALL))
+    gw = gateway(configuration(upstream, route={"token": "app"}, tokens={"app": {"static": {"token": "env:T"}}}, secrets={"echo": "block"}),
+                 env={"T": TOKEN}, secrets=[TOKEN])
+    gw.expected_errors = [r"was stopped: it carried one of the gateway's secrets"]
+    with Client(gw.port) as client:
+        client.send_request("GET", "/stream")
+        body = Body(client, client.read_final_head())
+        assert body.at_least(len(events[0])) == events[0]
+        gate.set()
+        with pytest.raises(Ended):
+            body.rest()
+        assert bytes(body.content) == events[0]
+    assert gw.wait_audit(1)[0]["secret_echoed"] is True
 
 
 @pytest.mark.parametrize("policy", [None, "envelope"])

@@ -7,6 +7,8 @@ const detail = {
   place: null,
   record: null,
   asked: '',
+  /// Whose happenings are known, by id.
+  running: new Map(),
   onClose: () => {},
   onReplayed: () => {},
 
@@ -21,9 +23,33 @@ const detail = {
     } catch (error) {
       if (this.asked !== id) return;
       this.record = null;
+      // It is over, but not yet written.
+      if (this.showsRunning) return this.showRunning();
       const text = error.status === 404 ? t('gone') : error.message;
       this.place.replaceChildren(h('header', {}, h('div.headline', {}, h('span.target', {}, text), this.closeButton())));
     }
+  },
+
+  /// One that is still under way: there is no record yet.
+  openRunning(id) {
+    this.asked = id;
+    this.record = null;
+    this.place.hidden = false;
+    this.showRunning();
+    this.place.scrollTop = 0;
+  },
+
+  get showsRunning() { return !this.record && this.running.has(this.asked); },
+
+  showRunning() {
+    const one = this.running.get(this.asked);
+    if (!one) return;
+    const facts = [t(`state_${one.state}`), elapsed(one), `↓ ${bytes(one.written)}`];
+    this.place.replaceChildren(
+      h('header', {},
+        h('div.headline', {}, h('span.status', {}, '…'), h('span.method.wild', {}, one.method), h('span.target.wild', {}, one.target), this.closeButton()),
+        h('div.facts', {}, facts.map(fact => h('span', {}, fact)))),
+      happenings(one) ?? '');
   },
 
   close() {
@@ -33,13 +59,16 @@ const detail = {
     this.place.replaceChildren();
   },
 
-  redraw() { if (this.record) this.show(); },
+  redraw() {
+    if (this.record) this.show();
+    else if (this.showsRunning) this.showRunning();
+  },
 
   closeButton() { return h('button.plain', { onclick: () => this.onClose(), title: `${t('close')} (Esc)` }, '✕'); },
 
   show() {
     const record = this.record;
-    const sections = [explanation(record), steps(record), waterfall(record), streamed(record), message('request', record), message('response', record), unkept(record), whole(record)];
+    const sections = [explanation(record), unsaved(record), steps(record), waterfall(record), streamed(record), happenings(this.running.get(record.id)), message('request', record), message('response', record), unkept(record), whole(record)];
     this.place.replaceChildren(this.header(record), ...sections.filter(Boolean));
     this.place.scrollTop = 0;
   },
@@ -118,6 +147,12 @@ function explanation(record) {
     h('p.wild', {}, `${failure.kind}/${failure.reason}${code}${failure.detail ? ` · ${failure.detail}` : ''}`)));
 }
 
+function unsaved(record) {
+  if (!record.attempts?.some(attempt => attempt.token_unwritten)) return null;
+  return section(t('token', record.attempts.find(attempt => attempt.token_unwritten).token_version ?? ''),
+    h('div.explained.mild', {}, h('b', {}, t('unsavedTitle')), h('p', {}, t('unsavedHow'))));
+}
+
 function steps(record) {
   return section(t('steps'), h('div.steps', {}, Object.entries(record.steps ?? {}).map(([step, outcome]) => {
     const kind = GOOD.has(outcome) ? (outcome.startsWith('not_') ? '' : '.good') : MILD.has(outcome) ? '.warn' : '.bad';
@@ -145,47 +180,51 @@ function waterfall(record) {
   if (!attempts.length) return null;
   const total = Math.max(record.duration_us ?? 0, ...attempts.map(one => one.start_us + one.duration_us), 1);
   const used = new Set();
-  const bar = (name, from, to, title) => {
-    used.add(name);
-    const piece = h(`i.p-${name}`, { title });
-    piece.style.left = `${from / total * 100}%`;
-    piece.style.width = `${Math.max((to - from) / total * 100, .3)}%`;
-    return piece;
-  };
   const rows = [];
   let last = 0;
   const isRefreshed = ['led', 'joined'].includes(record.steps?.refresh);
   attempts.forEach((attempt, index) => {
-    const track = h('div.track');
+    const axis = new Axis(total);
+    const add = (name, from, to, title) => {
+      used.add(name);
+      axis.add(name, from, to, title);
+    };
     if (attempt.start_us - last > total * .01 && (index > 0 || isRefreshed)) {
-      track.append(bar('gap', last, attempt.start_us, `${t(isRefreshed ? 'gapRefresh' : 'gapRetry')} ${duration(attempt.start_us - last)}`));
+      add('gap', last, attempt.start_us, `${t(isRefreshed ? 'gapRefresh' : 'gapRetry')} ${duration(attempt.start_us - last)}`);
     }
-    for (const { name, from, to } of phases(attempt)) track.append(bar(name, attempt.start_us + from, attempt.start_us + to, `${t(name)} ${duration(to - from)}`));
+    for (const { name, from, to } of phases(attempt)) add(name, attempt.start_us + from, attempt.start_us + to, `${t(name)} ${duration(to - from)}`);
     last = attempt.start_us + attempt.duration_us;
-    const notes = [attempt.outcome === 'responded' ? null : attempt.outcome, attempt.token_version ? t('token', attempt.token_version) : null, attempt.reused ? t('reused') : null];
+    const notes = [attempt.outcome === 'responded' ? null : attempt.outcome, attempt.token_version ? t('token', attempt.token_version) : null, attempt.reused ? t('reused') : null, attempt.token_unwritten ? t('unsaved') : null];
     rows.push(
       h('div.who', {}, `#${attempt.number} `, h(`span.status.s${Math.floor((attempt.status ?? 0) / 100)}`, {}, attempt.status ?? '–'), h('small.wild', {}, notes.filter(Boolean).join(' · '))),
-      track, h('div.much', {}, duration(attempt.duration_us ?? 0)));
+      axis.track, h('div.much', {}, duration(attempt.duration_us ?? 0)));
   });
-  const legend = ['dns', 'connect', 'tls', 'wait', 'receive', 'gap'].filter(name => used.has(name));
-  return section(t('timeline'), h('div.fall', {}, rows),
-    h('div.legend', {}, legend.map(name => h('span', {}, h(`i.p-${name}`), t(name === 'gap' ? (isRefreshed ? 'gapRefresh' : 'gapRetry') : name)))));
+  const kinds = ['dns', 'connect', 'tls', 'wait', 'receive', 'gap'].filter(name => used.has(name));
+  return section(t('timeline'), h('div.fall', {}, rows), legend(kinds.map(kind => [kind, t(kind === 'gap' ? (isRefreshed ? 'gapRefresh' : 'gapRetry') : kind)])));
 }
 
-/// What the gateway noted of a stream: from the first event to the last on the time axis, and whatever members the record has.
+/// What the gateway noted of a stream: its first byte, its first event to the last and what came after on the time axis, how fast they came,
+/// and whatever members the record has.
 function streamed(record) {
   const stream = record.stream;
   if (!stream || typeof stream !== 'object') return null;
-  const total = Math.max(record.duration_us ?? 1, stream.last_event_us ?? 1, 1);
-  const track = h('div.track.alone', { hidden: !(stream.events > 0) });
-  if (stream.events > 0) {
-    const bar = h('i.p-receive', { title: `${duration(stream.first_event_us)} – ${duration(stream.last_event_us)}` });
-    bar.style.left = `${Math.min(99.4, stream.first_event_us / total * 100)}%`;
-    bar.style.width = `${(stream.last_event_us - stream.first_event_us) / total * 100}%`;
-    track.append(bar);
-  }
   const pairs = Object.entries(stream).map(([name, value]) => [name.replace(/_us$/, '').replaceAll('_', ' '), name.endsWith('_us') && typeof value === 'number' ? duration(value) : String(typeof value === 'object' ? JSON.stringify(value) : value)]);
-  return section(t('stream'), track, pairsElement(pairs));
+  return section(t('stream'), ...streamAxis(record, stream), pairsElement(pairs));
+}
+
+function streamAxis(record, stream) {
+  const { events, first_event_us: first, last_event_us: last } = stream;
+  if (!(events > 0)) return [];
+  const answered = record.attempts?.findLast(attempt => attempt.first_byte_us > 0);
+  const firstByte = Math.min(answered ? answered.start_us + answered.first_byte_us : first, first);
+  const end = Math.max(record.duration_us ?? 0, last);
+  const axis = new Axis(end);
+  const pieces = [['wait', 'toFirstByte', 0, firstByte], ['connect', 'toFirstEvent', firstByte, first], ['receive', 'events', first, last], ['dns', 'toEnd', last, end]];
+  const used = pieces.filter(([kind, , from, to]) => to - from > end * .001 || kind === 'receive');
+  for (const [kind, word, from, to] of used) axis.add(kind, from, to, `${t(word)} ${duration(to - from)}`);
+  const rate = events > 1 && last > first ? t('eventRate', ((events - 1) / (last - first) * 1e6).toPrecision(3)) : null;
+  const facts = [t('eventCount', number(events)), rate, `${t('toFirstByte')} ${duration(firstByte)}`, `${t('toEnd')} ${duration(end - last)}`];
+  return [axis.alone(), legend(used.map(([kind, word]) => [kind, t(word)])), h('p.facts', {}, facts.filter(Boolean).map(fact => h('span', {}, fact)))];
 }
 
 function message(side, record) {

@@ -45,6 +45,29 @@ function clock(milliseconds) {
 
 function number(value) { return value.toLocaleString(language.now === 'zh' ? 'zh-CN' : 'en-US'); }
 
+/// A time axis: pieces of it in colours, each with words, and what the colours mean.
+class Axis {
+  constructor(total) {
+    this.total = Math.max(total, 1);
+    this.track = h('div.track');
+  }
+
+  add(kind, from, to, title) {
+    const piece = h(`i.p-${kind}`, { title });
+    piece.style.left = `${Math.min(99.4, from / this.total * 100)}%`;
+    piece.style.width = `${Math.max((to - from) / this.total * 100, .3)}%`;
+    this.track.append(piece);
+  }
+
+  /// The track where nothing stands beside it.
+  alone() {
+    this.track.classList.add('alone');
+    return this.track;
+  }
+}
+
+function legend(kinds) { return h('div.legend', {}, kinds.map(([kind, word]) => h('span', {}, h(`i.p-${kind}`), word))); }
+
 let toastTimer = 0;
 function toast(text) {
   const element = $('toast');

@@ -51,11 +51,12 @@ const gateway = {
 
 /// One reading of the stream, which connects again by itself until it is stopped.
 class Feed {
-  constructor(query, { onState, onExchange, onDropped, onProblem }) {
+  /// `lastId`: where an earlier reading had got to.
+  constructor(query, { onState, onExchange, onHappening, onDropped, onProblem }, lastId = '') {
     this.query = query;
-    this.callbacks = { onState, onExchange, onDropped, onProblem };
+    this.callbacks = { onState, onExchange, onHappening, onDropped, onProblem };
     this.stopped = new AbortController();
-    this.lastId = '';
+    this.lastId = lastId;
     this.run();
   }
 
@@ -118,6 +119,10 @@ class Feed {
       else if (line.startsWith('id: ')) this.lastId = line.slice(4);
     }
     if (event === 'exchange') this.callbacks.onExchange(JSON.parse(data));
-    else if (event === 'dropped') this.callbacks.onDropped(JSON.parse(data).count);
+    else if (event === 'monitor') this.callbacks.onHappening(JSON.parse(data));
+    else if (event === 'dropped') {
+      const { count, of: what } = JSON.parse(data);
+      if (what !== 'monitor') this.callbacks.onDropped(count);
+    }
   }
 }

@@ -28,6 +28,11 @@ const inspector = {
     // Its record may have come before the answer did.
     detail.onReplayed = id => { this.awaited = id; this.scheduleFlush(); };
     drawer.place = $('drawer');
+    this.running = new Running($('running'), {
+      onOpen: id => this.openRunning(id), onDraw: () => { if (detail.showsRunning) detail.showRunning(); },
+      onOver: id => setTimeout(() => this.openIfOver(id), 300),
+    });
+    detail.running = this.running.exchanges;
     gateway.onRefused = () => this.askForKey(true);
     this.applyTheme();
     language.choose(this.settings.language ?? (navigator.language.startsWith('zh') ? 'zh' : 'en'));
@@ -47,7 +52,6 @@ const inspector = {
 
   async start() {
     const generation = ++this.generation;
-    this.feed?.stop();
     this.list.clear();
     this.charts.clear();
     this.arrived = [];
@@ -57,12 +61,7 @@ const inspector = {
     this.setState('connecting');
     const query = this.filter ? `filter=${encodeURIComponent(this.filter)}` : '';
     // The feed first, the list behind it: nothing is lost between them, and what comes twice is known by its id.
-    this.feed = new Feed(query && `?${query}`, {
-      onState: state => { if (generation === this.generation) this.setState(state); },
-      onExchange: record => { if (generation === this.generation) this.take(record); },
-      onDropped: count => toast(t('dropped', number(count))),
-      onProblem: text => this.showProblem(text),
-    });
+    this.listen();
     try {
       let before = '';
       let limit = FIRST_PAGE;
@@ -83,7 +82,28 @@ const inspector = {
     this.showCount();
   },
 
+  /// Reads the feed from where it was left, or from now on.
+  listen(lastId = '') {
+    const generation = this.generation;
+    this.feed?.stop();
+    const words = [this.filter && `filter=${encodeURIComponent(this.filter)}`, this.running.isOn && 'events=all'].filter(Boolean);
+    this.feed = new Feed(words.length ? `?${words.join('&')}` : '', {
+      onState: state => { if (generation === this.generation) this.setState(state); },
+      onExchange: record => { if (generation === this.generation) this.take(record); },
+      onHappening: event => this.running.take(event),
+      onDropped: count => toast(t('dropped', number(count))),
+      onProblem: text => this.showProblem(text),
+    }, lastId);
+  },
+
+  toggleRunning() {
+    this.running.set(!this.running.isOn);
+    $('show-running').setAttribute('aria-pressed', this.running.isOn);
+    if (this.feed) this.listen(this.feed.lastId);
+  },
+
   take(record) {
+    this.openIfOver(record.id);
     const row = rowOf(record);
     this.charts.add(row);
     this.arrived.push(row);
@@ -128,6 +148,15 @@ const inspector = {
     detail.open(id);
     this.list.schedule();
   },
+
+  openRunning(id) {
+    $('main').classList.add('split');
+    detail.openRunning(id);
+    this.list.schedule();
+  },
+
+  /// The one under way that somebody looks at has its record.
+  openIfOver(id) { if (detail.asked === id && detail.showsRunning) detail.open(id); },
 
   closeDetail() {
     detail.close();
@@ -197,6 +226,7 @@ const inspector = {
     this.charts.relabel();
     this.list.redraw();
     detail.redraw();
+    this.running.schedule();
     if (drawer.isOpen) drawer.load();
   },
 
@@ -271,7 +301,7 @@ const inspector = {
   },
 
   showKeys() {
-    const rows = [['j k', 'k_jk'], ['Enter', 'k_enter'], ['Esc', 'k_esc'], ['/', 'k_slash'], ['g G', 'k_g'], ['c', 'k_c'], ['r', 'k_r'], ['e', 'k_e'], ['p', 'k_p'], ['x', 'k_x'], ['t', 'k_t'], ['?', 'k_help']];
+    const rows = [['j k', 'k_jk'], ['Enter', 'k_enter'], ['Esc', 'k_esc'], ['/', 'k_slash'], ['g G', 'k_g'], ['c', 'k_c'], ['r', 'k_r'], ['e', 'k_e'], ['p', 'k_p'], ['x', 'k_x'], ['t', 'k_t'], ['i', 'k_i'], ['?', 'k_help']];
     const dialog = $('keys');
     dialog.replaceChildren(h('form', { method: 'dialog' }, h('h2', {}, t('keyboard')),
       h('div.shortcuts', {}, rows.flatMap(([keys, word]) => [h('div', {}, keys.split(' ').flatMap(key => [h('kbd', {}, key), ' '])), h('span', {}, t(word))])),
@@ -284,6 +314,7 @@ const inspector = {
   wire() {
     const on = (id, action) => $(id).addEventListener('click', action);
     on('state', () => this.pause());
+    on('show-running', () => this.toggleRunning());
     on('open-tokens', () => drawer.toggle());
     on('download-har', () => this.downloadHAR());
     on('clear', () => this.clear());
@@ -346,7 +377,7 @@ const inspector = {
     const actions = {
       j: () => move(1), k: () => move(-1), ArrowDown: () => move(1), ArrowUp: () => move(-1), PageDown: () => move(15), PageUp: () => move(-15),
       g: () => this.list.jump(false), G: () => this.list.jump(true), Home: () => this.list.jump(false), End: () => this.list.jump(true),
-      '/': () => { $('filter').focus(); $('filter').select(); }, '?': () => this.showKeys(), p: () => this.pause(), t: () => drawer.toggle(), x: () => this.clear(),
+      '/': () => { $('filter').focus(); $('filter').select(); }, '?': () => this.showKeys(), p: () => this.pause(), t: () => drawer.toggle(), i: () => this.toggleRunning(), x: () => this.clear(),
       c: () => detail.copyCurl(), r: () => detail.replay(), e: () => detail.edit(),
       Enter: () => { if (!this.list.selected) this.list.move(0); this.open(this.list.selected); detail.place.focus({ preventScroll: true }); },
     };

@@ -11,7 +11,7 @@ function rowOf(record) {
     status: record.status || 0, took: record.duration_us || 0, size: record.response_bytes || 0,
     reason: record.failure?.reason ?? '', kind: record.failure?.kind ?? '', business: record.business_code ?? null,
     attempts: attempts.length, isRefreshed: steps.refresh === 'led' || steps.refresh === 'joined' || steps.refresh === 'already_newer',
-    isRetried: attempts.length > 1 && steps.retry === 'retried', isFresh: true,
+    isRetried: attempts.length > 1 && steps.retry === 'retried', isUnsaved: attempts.some(attempt => attempt.token_unwritten), isFresh: true,
   };
 }
 
@@ -186,5 +186,6 @@ function flagsOf(row) {
   else if (row.status === 0 || row.status >= 500) flags.push(h('span.flag.bad', { title: row.reason }, (row.kind || row.reason).slice(0, 12)));
   if (row.isRefreshed) flags.push(h('span.flag.token', { title: t('refreshed') }, '⟳'));
   if (row.isRetried) flags.push(h('span.flag.retry', { title: t('retried') }, `×${row.attempts}`));
+  if (row.isUnsaved) flags.push(h('span.flag.unsaved', { title: t('unsavedTitle') }, '⚠'));
   return flags.filter(flag => flag.textContent);
 }

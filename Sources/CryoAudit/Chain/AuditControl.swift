@@ -79,33 +79,3 @@ package enum AuditControl: Sendable {
         Array("cryonet audit v1\n\(word)\n\(head.sequence)\n\(head.hash.text)\n".utf8)
     }
 }
-
-enum Hexadecimal {
-    static func text(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
-
-    /// nil unless all of it is pairs of digits.
-    static func bytes(_ text: some Collection<UInt8>) -> [UInt8]? {
-        guard text.count.isMultiple(of: 2) else { return nil }
-        var bytes: [UInt8] = []
-        var high: UInt8?
-        for digit in text {
-            let value: UInt8
-            switch digit {
-            case 0x30...0x39: value = digit - 0x30
-            case 0x61...0x66: value = digit - 0x61 + 10
-            case 0x41...0x46: value = digit - 0x41 + 10
-            default: return nil
-            }
-            if let first = high {
-                bytes.append(first << 4 | value)
-                high = nil
-            } else {
-                high = value
-            }
-        }
-        return bytes
-    }
-}

@@ -3,6 +3,7 @@
 
 import COpenSSL
 package import CryoIO
+import CryoJSON
 import Glibc
 
 package struct RedactionKey: Sendable {
@@ -52,6 +53,6 @@ package struct RedactionKey: Sendable {
             nil, "HMAC", nil, "SHA256", nil, key, key.count, value.baseAddress?.assumingMemoryBound(to: UInt8.self), value.count, &digest,
             digest.count, &count)
         guard isDone != nil, count == digest.count else { return Array("***".utf8) }
-        return Array("hmac:\(Hexadecimal.text(Array(digest.prefix(Self.markBytes))))".utf8)
+        return Array("hmac:\(Hexadecimal.text(digest.prefix(Self.markBytes)))".utf8)
     }
 }

@@ -21,6 +21,7 @@ struct AuditSystem: Sendable {
         // Its first member. Which module owns the names of `timespec` depends on the order in which modules are loaded.
         return withUnsafeBytes(of: status.st_mtim) { Int64($0.loadUnaligned(as: time_t.self)) }
     }
+    var patienceMilliseconds = AuditWriter.patienceMilliseconds
     var monotonic: @Sendable () -> UInt64 = { Clock.monotonicNanoseconds() }
     var unixMicroseconds: @Sendable () -> Int64 = { Clock.unixMicroseconds() }
 }

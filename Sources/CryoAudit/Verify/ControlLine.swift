@@ -1,6 +1,8 @@
 // Reads a control record of the audit, as this program writes it.
 // Domain: cold
 
+import CryoJSON
+
 struct ControlLine {
     let word: String
     private let line: UnsafeRawBufferPointer

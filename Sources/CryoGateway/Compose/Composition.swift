@@ -110,7 +110,8 @@ final class Composition: Sendable {
         guard let settings, settings.level != .off else { return nil }
         do {
             if let writer = old?.audit, let before = old?.configuration.audit, before.file == settings.file {
-                if before.sink == settings.sink { writer.reopen() } else { try writer.replaceSettings(settings.sink) }
+                // With the same settings the file is opened anew once all the rest has been taken: its disk may keep that waiting.
+                if before.sink != settings.sink { try writer.replaceSettings(settings.sink) }
                 return writer
             }
             return try AuditWriter(path: settings.file, settings: settings.sink, warn: { log.warning($0) })
@@ -198,7 +199,7 @@ final class Composition: Sendable {
             part.stop()
             part.session.leave(part.store)
         }
-        if let audit, new.audit !== audit { audit.close() }
+        if let audit, new.audit !== audit { audit.close(patienceMilliseconds: AuditWriter.patienceMilliseconds) }
     }
 
     /// How long the end waits for hooks that have not been told yet.

@@ -78,7 +78,7 @@ package final class Gateway: RequestAcceptor {
                     ExchangeEnvironment(
                         forwarder: try CurlForwarder(on: worker), scanner: JSONScanner(), openSpill: { Self.openSpill(directory) },
                         decode: Self.decode, counters: counters, pseudonym: pseudonym,
-                        makeDigest: { SHA256Digest() }))
+                        makeDigest: { SHA256Digest() }, makeContentReader: { ContentReader(contentEncoding: $0) }))
             }
         } catch {
             throw GatewayError("can't make a forwarder: \(error)")
@@ -186,6 +186,7 @@ package final class Gateway: RequestAcceptor {
         old.retire(except: new)
         new.watchSources()
         if let hosts = configuration.admin?.hosts { admin.withLock { $0 }?.replaceHosts(hosts) }
+        if let audit = new.audit, audit === old.audit, configuration.audit?.sink == old.configuration.audit?.sink { audit.reopen() }
     }
 
     /// Opens the file of events, anew on a reload: it may have been moved away.
@@ -305,6 +306,8 @@ package final class Gateway: RequestAcceptor {
         }
     }
 }
+
+extension ContentReader: ContentReading {}
 
 /// Runs its work the first time only.
 private final class Once: Sendable {

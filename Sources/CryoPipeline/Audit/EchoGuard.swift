@@ -5,13 +5,16 @@ import CryoHTTP
 
 /// The head is kept back until there are bytes to send with it, and a short answer of known length until it is whole: then nothing has gone
 /// out when a secret turns up, and a failure can be sent instead. Of what is longer, only an end that may be the beginning of a secret waits
-/// for what follows; an event that ends otherwise is not delayed. A stream's head goes out at once.
+/// for what follows; an event that ends otherwise is not delayed. A stream's head goes out at once. Behind a content coding it is the content
+/// that counts, and a piece waits as a whole where the content known so far ends like that.
 final class EchoGuard: SecretWatch {
     /// An answer of known length up to this is sent when it is whole.
     static let wholeBytesMax: UInt64 = 65_536
 
     private let base: any ReplySink
     private let redactor: Redactor
+    private let makeReader: ContentReaderMaker
+    private var coded: CodedContent?
     private var isPassing = false
     private var head: (status: UInt16, fields: FieldSection, framing: BodyFraming)?
     private var isWholeKept = false
@@ -22,9 +25,10 @@ final class EchoGuard: SecretWatch {
     private(set) var hasFound = false
     private(set) var isBlocked = false
 
-    init(_ base: any ReplySink, _ redactor: Redactor) {
+    init(_ base: any ReplySink, _ redactor: Redactor, _ makeReader: @escaping ContentReaderMaker) {
         self.base = base
         self.redactor = redactor
+        self.makeReader = makeReader
     }
 
     func letPass() { isPassing = true }
@@ -41,6 +45,7 @@ final class EchoGuard: SecretWatch {
         }
         guard !isBlocked else { return }
         head = (status, fields, framing)
+        coded = CodedContent(fields, redactor, makeReader)
         if MediaType.of(fields).isStream {
             sendKeptHead()
         } else if case .length(let length) = framing {
@@ -51,6 +56,14 @@ final class EchoGuard: SecretWatch {
     func sendBody(_ bytes: UnsafeRawBufferPointer) -> Flow {
         if isPassing { return base.sendBody(bytes) }
         if isBlocked { return .more }
+        if let coded {
+            let isReadable = coded.look(bytes)
+            if coded.hasFound {
+                block()
+                return .more
+            }
+            if !isReadable { self.coded = nil }
+        }
         if kept.isEmpty, !isWholeKept { return pass(bytes) }
         kept.append(contentsOf: bytes)
         if isWholeKept, UInt64(kept.count) <= Self.wholeBytesMax { return .more }
@@ -61,6 +74,11 @@ final class EchoGuard: SecretWatch {
     }
 
     private func pass(_ bytes: UnsafeRawBufferPointer) -> Flow {
+        if let coded {
+            guard coded.mayGoOn, bytes.count <= Self.wholeBytesMax else { return send(bytes) }
+            kept.append(contentsOf: bytes)
+            return .more
+        }
         if redactor.holdsSecret(bytes) {
             block()
             return .more
@@ -91,7 +109,7 @@ final class EchoGuard: SecretWatch {
     }
 
     func release() -> Bool {
-        if isWholeKept, kept.withUnsafeBytes({ redactor.holdsSecret($0) }) { block() }
+        if isWholeKept, coded == nil, kept.withUnsafeBytes({ redactor.holdsSecret($0) }) { block() }
         guard !isBlocked else { return false }
         isWholeKept = false
         sendKeptHead()

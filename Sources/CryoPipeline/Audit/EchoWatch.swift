@@ -8,15 +8,20 @@ import CryoHTTP
 final class EchoWatch: SecretWatch {
     private let base: any ReplySink
     private let redactor: Redactor
+    private let makeReader: ContentReaderMaker
     private var isTunnel = false
-    /// The end of what has passed, as long as a secret may be cut there.
-    private var tail: [UInt8] = []
-    private(set) var hasFound = false
+    private var isFoundInHead = false
+    private var search: SecretSearch
+    private var coded: CodedContent?
 
-    init(_ base: any ReplySink, _ redactor: Redactor) {
+    init(_ base: any ReplySink, _ redactor: Redactor, _ makeReader: @escaping ContentReaderMaker) {
         self.base = base
         self.redactor = redactor
+        self.makeReader = makeReader
+        search = SecretSearch(redactor)
     }
+
+    var hasFound: Bool { isFoundInHead || search.hasFound || coded?.hasFound ?? false }
 
     var isBlocked: Bool { false }
     func letPass() { isTunnel = true }
@@ -29,9 +34,10 @@ final class EchoWatch: SecretWatch {
     func resumeRequestBody() { base.resumeRequestBody() }
 
     func sendHead(status: UInt16, fields: FieldSection, framing: BodyFraming) {
-        for index in fields.lines.indices where !hasFound && !fields.lines[index].isRemoved {
-            fields.withValue(at: index) { hasFound = redactor.holdsSecret($0) }
+        for index in fields.lines.indices where !isFoundInHead && !fields.lines[index].isRemoved {
+            fields.withValue(at: index) { isFoundInHead = redactor.holdsSecret($0) }
         }
+        coded = CodedContent(fields, redactor, makeReader)
         base.sendHead(status: status, fields: fields, framing: framing)
     }
 
@@ -41,18 +47,10 @@ final class EchoWatch: SecretWatch {
     }
 
     private func look(_ bytes: UnsafeRawBufferPointer) {
-        let overlap = redactor.overlap
-        hasFound = redactor.holdsSecret(bytes)
-        guard !hasFound, overlap > 0 else { return }
-        if !tail.isEmpty {
-            tail.append(contentsOf: bytes.prefix(overlap))
-            hasFound = tail.withUnsafeBytes { redactor.holdsSecret($0) }
+        if let coded {
+            if coded.look(bytes) || coded.hasFound { return }
+            self.coded = nil
         }
-        if bytes.count >= overlap {
-            tail = Array(bytes.suffix(overlap))
-        } else {
-            if tail.isEmpty { tail.append(contentsOf: bytes) }
-            tail.removeFirst(max(0, tail.count - overlap))
-        }
+        search.look(bytes)
     }
 }

@@ -74,7 +74,7 @@ extension Exchange {
         }
         if let digest = whole?.digest, !digest.isEmpty {
             writer.key(keys.digest)
-            writer.plain(digest.flatMap { byte in [byte >> 4, byte & 15].map { $0 < 10 ? 0x30 + $0 : 0x57 + $0 } })
+            writer.plain(Hexadecimal.digits(of: digest))
         }
     }
 

@@ -8,11 +8,15 @@ extension Exchange {
     static let auditPollNanoseconds: UInt64 = 50_000_000
 
     /// The connection itself, or what stands before it.
-    static func watching(_ sink: any ReplySink, _ plan: PipelinePlan) -> (any ReplySink, WithheldReply?, (any SecretWatch)?) {
+    static func watching(
+        _ sink: any ReplySink, _ plan: PipelinePlan, _ environment: ExchangeEnvironment
+    ) -> (any ReplySink, WithheldReply?, (any SecretWatch)?) {
         let withheld = plan.withholdsReplies ? WithheldReply(sink) : nil
         guard plan.echoes != nil else { return (withheld ?? sink, withheld, nil) }
         let echo: any SecretWatch =
-            plan.blocksEchoes ? EchoGuard(withheld ?? sink, plan.redactor) : EchoWatch(withheld ?? sink, plan.redactor)
+            plan.blocksEchoes
+            ? EchoGuard(withheld ?? sink, plan.redactor, environment.makeContentReader)
+            : EchoWatch(withheld ?? sink, plan.redactor, environment.makeContentReader)
         return (echo, withheld, echo)
     }
 

@@ -99,7 +99,7 @@ package final class Exchange: RequestConsumer {
         self.environment = environment
         self.context = context
         if plan.watchesReplies {
-            (sink, withheld, echo) = Self.watching(context.sink, plan)
+            (sink, withheld, echo) = Self.watching(context.sink, plan, environment)
         } else {
             (sink, withheld, echo) = (context.sink, nil, nil)
         }

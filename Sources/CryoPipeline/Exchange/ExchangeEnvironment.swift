@@ -11,6 +11,8 @@ package final class ExchangeEnvironment {
     package let openSpill: () -> SpillFile?
     /// Removes the codings a Content-Encoding names from a whole body, up to that many bytes.
     package let decode: (_ body: UnsafeRawBufferPointer, _ contentEncoding: UnsafeRawBufferPointer, _ bytesMax: Int) -> DecodedContent
+    /// Reads the content of a body that passes; nil where it has no coding, or one that nobody here knows.
+    package let makeContentReader: (_ contentEncoding: UnsafeRawBufferPointer) -> (any ContentReading)?
     package let counters: ExchangeCounters
     /// This process's name in Via. Unlike those of other gateways on the way, so that only a true loop is taken for one.
     package let pseudonym: [UInt8]
@@ -25,7 +27,8 @@ package final class ExchangeEnvironment {
     package init(
         forwarder: any Forwarder, scanner: JSONScanner, openSpill: @escaping () -> SpillFile?,
         decode: @escaping (UnsafeRawBufferPointer, UnsafeRawBufferPointer, Int) -> DecodedContent, counters: ExchangeCounters,
-        pseudonym: [UInt8] = Array("cryonet".utf8), makeDigest: @escaping () -> (any BodyDigest)? = { nil }
+        pseudonym: [UInt8] = Array("cryonet".utf8), makeDigest: @escaping () -> (any BodyDigest)? = { nil },
+        makeContentReader: @escaping (UnsafeRawBufferPointer) -> (any ContentReading)? = { _ in nil }
     ) {
         self.forwarder = forwarder
         self.scanner = scanner
@@ -34,6 +37,7 @@ package final class ExchangeEnvironment {
         self.counters = counters
         self.pseudonym = pseudonym
         self.makeDigest = makeDigest
+        self.makeContentReader = makeContentReader
     }
 
     // MARK: The plan

@@ -185,6 +185,12 @@ package enum DecodedContent: Sendable {
     case broken
 }
 
+/// Undoes the content codings of one body that passes in pieces. Belongs to one worker.
+package protocol ContentReading: AnyObject {
+    /// Gives the content that these bytes make known, in pieces. False: no more of this body can be read.
+    func take(_ bytes: UnsafeRawBufferPointer, _ give: (UnsafeRawBufferPointer) -> Void) -> Bool
+}
+
 /// A source of tokens. Called from any worker; answers once, on any thread, after any time up to its own timeout.
 package protocol TokenRefresher: Sendable {
     /// False for sources that can't produce another token (a literal).

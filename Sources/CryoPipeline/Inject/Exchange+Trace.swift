@@ -10,6 +10,13 @@ struct ExchangeTrace {
     var context: TraceContext
     /// The client's own id; nil where it sent none.
     var callerID: [UInt8]?
+
+    /// 16 digits for each number; never zeros only (Trace Context §3.2.2).
+    static func id(_ numbers: UInt64...) -> [UInt8] {
+        var digits = numbers.flatMap { Hexadecimal.digits(of: $0) }
+        if numbers.allSatisfy({ $0 == 0 }) { digits[digits.count - 1] = 0x31 }
+        return digits
+    }
 }
 
 extension Exchange {
@@ -22,13 +29,13 @@ extension Exchange {
         switch mode {
         case .pass: if let given { trace = ExchangeTrace(context: given, callerID: given.parentID) }
         case .join, .make:
-            let ownID = TraceContext.hexadecimal(context.scheduler.random())
+            let ownID = ExchangeTrace.id(context.scheduler.random())
             if var joined = given {
                 let callerID = joined.parentID
                 joined.parentID = ownID
                 trace = ExchangeTrace(context: joined, callerID: callerID)
             } else if case .make = mode {
-                let traceID = TraceContext.hexadecimal(context.scheduler.random(), context.scheduler.random())
+                let traceID = ExchangeTrace.id(context.scheduler.random(), context.scheduler.random())
                 trace = ExchangeTrace(context: TraceContext(traceID: traceID, parentID: ownID, flags: [0x30, 0x31]), callerID: nil)
             }
         }

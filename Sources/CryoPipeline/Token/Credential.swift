@@ -1,6 +1,7 @@
 // One version of a token: immutable, shared by the exchanges that use it.
 // Domain: shared
 
+import CryoJSON
 import CryoSync
 
 /// Identifies one login; compared for equality only (ledger AS1). Drawn at random for each.
@@ -22,15 +23,8 @@ package struct SessionRevision: Sendable, Hashable {
     package var text: [UInt8] {
         let high = (self.high & 0xFFFF_FFFF_FFFF_0FFF) | 0x4000
         let low = (self.low & 0x3FFF_FFFF_FFFF_FFFF) | 0x8000_0000_0000_0000
-        let digits: StaticString = "0123456789abcdef"
-        var text: [UInt8] = []
-        text.reserveCapacity(36)
-        for index in 0..<32 {
-            if index == 8 || index == 12 || index == 16 || index == 20 { text.append(0x2D) }
-            let half = index < 16 ? high : low
-            let nibble = (half >> UInt64(60 - 4 * (index % 16))) & 0xF
-            text.append(digits.utf8Start[Int(nibble)])
-        }
+        var text = Hexadecimal.digits(of: high) + Hexadecimal.digits(of: low)
+        for border in [20, 16, 12, 8] { text.insert(0x2D, at: border) }
         return text
     }
 }
