@@ -139,11 +139,12 @@ def test_the_filter_speaks_the_language_of_the_commands(page, admin):
     view.run("inspector.setFilter('statsu=1')")
     view.wait("!document.getElementById('filter-problem').hidden")
     assert "status" in view.text("#filter-problem")
-    view.faults = [fault for fault in view.faults if "400" not in fault]
     view.click("#chips button", "Business")
     shows(view, ["/orders"])
     view.click("#chips button", "All")
     view.wait("document.querySelectorAll('#space .row').length === 12")
+    # The browser complains of the refused calls, of each when it comes to it.
+    view.faults = [fault for fault in view.faults if "400" not in fault]
 
 
 def test_the_detail_explains_and_shows_everything(page, admin):
