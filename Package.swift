@@ -36,6 +36,7 @@ let package = Package(
         .systemLibrary(name: "CCurl", path: "Sources/CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "CYAML", path: "Sources/CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CCoding", path: "Sources/CCoding", providers: [.apt(["zlib1g-dev", "libbrotli-dev", "libzstd-dev"])]),
+        .systemLibrary(name: "CISAL", path: "Sources/CISAL", providers: [.apt(["libisal-dev"])]),
         .systemLibrary(name: "COpenSSL", path: "Sources/COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CHiredis", path: "Sources/CHiredis", pkgConfig: "hiredis", providers: [.apt(["libhiredis-dev"])]),
         .target(name: "CEpoll"),
@@ -61,7 +62,7 @@ let package = Package(
         module("CryoTokens", ["CHiredis", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "CryoSync"]),
         module("CryoHooks", ["CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CryoSync", "CEpoll", "COpenSSL"]),
         module("CryoCoding", ["CCoding"]),
-        module("CryoAudit", ["CCoding", "COpenSSL", "CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
+        module("CryoAudit", ["CCoding", "CISAL", "COpenSSL", "CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
         module("CryoAdmin", ["CInspector", "CryoPipeline", "CryoHTTP", "CryoJSON", "CryoRecord", "CryoIO", "CryoSync"]),
 
         // Configuration, composition, commands.
@@ -100,7 +101,7 @@ let package = Package(
         tests("CryoUpstreamTests", ["CryoUpstream", "CryoPipeline", "CryoHTTP", "CryoIO", "CryoSync", "CryoTestSupport"]),
         tests("CryoTokensTests", ["CryoTokens", "CryoPipeline", "CryoJSON", "CryoUpstream", "CryoIO", "CEpoll", "COpenSSL", "CryoSync"]),
         tests("CryoHooksTests", ["CryoHooks", "CryoPipeline", "CryoIO", "CryoSync", "CryoTestSupport"]),
-        tests("CryoAuditTests", ["CryoAudit", "CryoPipeline", "CryoIO", "CryoSync"]),
+        tests("CryoAuditTests", ["CCoding", "CryoAudit", "CryoPipeline", "CryoJSON", "CryoIO", "CryoSync"]),
         tests("CryoAdminTests", ["CryoAdmin", "CInspector", "CryoPipeline", "CryoHTTP", "CryoSync"]),
         tests("CryoCodingTests", ["CryoCoding", "CCoding"]),
         tests("CryoConfigTests", ["CryoConfig", "CryoPipeline", "CryoJSON"]),

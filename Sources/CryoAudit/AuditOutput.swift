@@ -2,6 +2,7 @@
 // Domain: cold (the writer's queue)
 
 import CryoIO
+import CryoJSON
 import CryoPipeline
 import Glibc
 
@@ -27,7 +28,7 @@ struct AuditOutput: ~Copyable {
     private let copy: AuditCopy?
     private var file: AuditFile
     private var chain: AuditChain?
-    private var sealed: [UInt8] = []
+    private var sealed = TextBuffer()
     /// Exchanges that have no record, not yet told in the file.
     private var untold: UInt64 = 0
     private var sinceCheckpoint: UInt64 = 0
@@ -108,7 +109,7 @@ struct AuditOutput: ~Copyable {
             if !retains { copy?.take(batch) }
             return outcome
         }
-        let written = chain == nil ? file.write(batch) : writeSealed(batch)
+        let written = chain == nil ? file.write(batch, lines: lines) : writeSealed(batch, lines: lines)
         let tellsLoss = chain != nil && untold > 0
         outcome.written = max(0, min(lines, written.lines - (tellsLoss ? 1 : 0)))
         outcome.failure = written.failure
@@ -121,10 +122,11 @@ struct AuditOutput: ~Copyable {
         return outcome
     }
 
-    private mutating func writeSealed(_ batch: UnsafeRawBufferPointer) -> AuditFile.Written {
+    private mutating func writeSealed(_ batch: UnsafeRawBufferPointer, lines: Int) -> AuditFile.Written {
         guard var chain else { return AuditFile.Written() }
         let before = chain.head
-        sealed.removeAll(keepingCapacity: true)
+        sealed.removeAll()
+        sealed.reserve(batch.count + (lines + 1) * Self.sealBytes)
         if untold > 0 {
             let line = AuditControl.lost(records: untold).line(unixMicroseconds: system.unixMicroseconds())
             line.withUnsafeBytes { chain.seal($0, into: &sealed) }
@@ -134,26 +136,28 @@ struct AuditOutput: ~Copyable {
             chain.seal(UnsafeRawBufferPointer(rebasing: rest[..<end]), into: &sealed)
             rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
         }
-        let written = sealed.withUnsafeBytes { file.write($0) }
-        if written.count < sealed.count { chain.goBack(to: Self.head(of: sealed, upTo: written.count) ?? before) }
+        let sealedLines = lines + (untold > 0 ? 1 : 0)
+        let written = sealed.withBytes { file.write($0, lines: sealedLines) }
+        if written.count < sealed.count { chain.goBack(to: sealed.withBytes { Self.head(of: $0, upTo: written.count) } ?? before) }
         self.chain = chain
         return written
     }
 
+    /// About what the chain adds to a line.
+    private static let sealBytes = 128
+
     /// Of the last line that ends there.
-    private static func head(of lines: [UInt8], upTo count: Int) -> ChainHead? {
-        lines.withUnsafeBytes { bytes in
-            guard count > 0 else { return nil }
-            let start = bytes[..<(count - 1)].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
-            return ChainLine(UnsafeRawBufferPointer(rebasing: bytes[start..<(count - 1)]))?.head
-        }
+    private static func head(of lines: UnsafeRawBufferPointer, upTo count: Int) -> ChainHead? {
+        guard count > 0 else { return nil }
+        let start = lines[..<(count - 1)].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
+        return ChainLine(UnsafeRawBufferPointer(rebasing: lines[start..<(count - 1)]))?.head
     }
 
     /// The other sink gets what is in the file as it is there, and what is not as it came.
     private func passOn(_ batch: UnsafeRawBufferPointer, _ written: AuditFile.Written, records: Int, retains: Bool) {
         guard let copy else { return }
         guard chain != nil else { return copy.take(UnsafeRawBufferPointer(rebasing: batch[..<(retains ? written.count : batch.count)])) }
-        sealed.withUnsafeBytes { copy.take(UnsafeRawBufferPointer(rebasing: $0[..<written.count])) }
+        sealed.withBytes { copy.take(UnsafeRawBufferPointer(rebasing: $0[..<written.count])) }
         if written.count == sealed.count || retains { return }
         var rest = batch
         for _ in 0..<records {
@@ -184,10 +188,10 @@ struct AuditOutput: ~Copyable {
     private mutating func append(_ control: AuditControl) -> Bool {
         guard var chain else { return false }
         let before = chain.head
-        var line: [UInt8] = []
+        var line = TextBuffer()
         control.line(unixMicroseconds: system.unixMicroseconds()).withUnsafeBytes { chain.seal($0, into: &line) }
-        let written = line.withUnsafeBytes { file.write($0) }
-        if written.lines == 0 { chain.goBack(to: before) } else { copy?.take(line) }
+        let written = line.withBytes { file.write($0, lines: 1) }
+        if written.lines == 0 { chain.goBack(to: before) } else { line.withBytes { copy?.take($0) } }
         self.chain = chain
         return written.lines > 0
     }

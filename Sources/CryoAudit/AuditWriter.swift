@@ -2,6 +2,7 @@
 // Domain: shared (append: one lock, one copy) | cold (everything on the queue)
 
 import CryoIO
+import CryoJSON
 package import CryoPipeline
 import CryoSync
 import Dispatch
@@ -23,8 +24,8 @@ package final class AuditWriter: AuditSink, Sendable {
     package static let patienceMilliseconds = 2_000
     package static let lastPatienceMilliseconds = 10_000
 
-    private struct Pending {
-        var bytes: [UInt8] = []
+    private struct Pending: ~Copyable {
+        var bytes = TextBuffer()
         var lines = 0
         /// Lines refused because the bound was reached, since the last batch.
         var overflow: UInt64 = 0
@@ -51,13 +52,13 @@ package final class AuditWriter: AuditSink, Sendable {
         /// nil after `close`.
         var sink: AuditOutput?
         /// The memory of the last batch, used again for the next.
-        var spare: [UInt8] = []
+        var spare = TextBuffer()
         var unreported: UInt64 = 0
         var warnedAt: UInt64?
         var isTicking = false
         var settings: AuditSinkSettings
         /// With `on_full: block`, whole lines that the disk did not take yet.
-        var retained: [UInt8] = []
+        var retained = TextBuffer()
         var retainedLines = 0
     }
 
@@ -106,8 +107,8 @@ package final class AuditWriter: AuditSink, Sendable {
                 pending.overflow += 1
                 return .dropped
             }
-            pending.bytes.append(contentsOf: line)
-            pending.bytes.append(0x0A)
+            pending.bytes.append(line)
+            pending.bytes.append("\n")
             pending.lines += 1
             if !pending.isScheduled {
                 pending.isScheduled = true
@@ -234,7 +235,7 @@ package final class AuditWriter: AuditSink, Sendable {
         var waiters: [@Sendable (Bool) -> Void] = []
         var isWhole = false
         let due = output.withLock { output -> String? in
-            var batch: [UInt8] = []
+            var batch = TextBuffer()
             swap(&batch, &output.spare)
             let (lines, overflow) = pending.withLock { pending -> (Int, UInt64) in
                 swap(&batch, &pending.bytes)
@@ -250,7 +251,7 @@ package final class AuditWriter: AuditSink, Sendable {
             output.unreported += overflow
             let outcome = writeAll(&batch, lines: lines, overflow: overflow, &output)
             isWhole = outcome.failure == nil && overflow == 0 && output.retainedLines == 0 && output.sink != nil
-            batch.removeAll(keepingCapacity: true)
+            batch.removeAll()
             swap(&batch, &output.spare)
             return warning(outcome.failure ?? outcome.trouble, &output)
         }
@@ -259,20 +260,21 @@ package final class AuditWriter: AuditSink, Sendable {
     }
 
     /// What was retained goes first.
-    private func writeAll(_ batch: inout [UInt8], lines: Int, overflow: UInt64, _ output: inout Output) -> AuditOutput.Outcome {
+    private func writeAll(_ batch: inout TextBuffer, lines: Int, overflow: UInt64, _ output: inout Output) -> AuditOutput.Outcome {
         var lines = lines
         if output.retainedLines > 0 {
-            batch.insert(contentsOf: output.retained, at: 0)
+            batch.withBytes { output.retained.append($0) }
+            swap(&batch, &output.retained)
             lines += output.retainedLines
-            output.retained = []
+            output.retained = TextBuffer()
             output.retainedLines = 0
         }
         return batch.isEmpty && overflow == 0 ? AuditOutput.Outcome() : write(batch, lines: lines, overflow: overflow, to: &output)
     }
 
-    private func write(_ batch: [UInt8], lines: Int, overflow: UInt64, to output: inout Output) -> AuditOutput.Outcome {
+    private func write(_ batch: borrowing TextBuffer, lines: Int, overflow: UInt64, to output: inout Output) -> AuditOutput.Outcome {
         let retains = output.settings.onFull == .block
-        guard let outcome = batch.withUnsafeBytes({ output.sink?.write($0, lines: lines, lost: overflow, retains: retains) }) else {
+        guard let outcome = batch.withBytes({ output.sink?.write($0, lines: lines, lost: overflow, retains: retains) }) else {
             droppedCount.add(UInt64(lines), ordering: .relaxed)
             return AuditOutput.Outcome()
         }
@@ -292,10 +294,13 @@ package final class AuditWriter: AuditSink, Sendable {
         return outcome
     }
 
-    private func retain(_ batch: [UInt8], after written: Int, count: Int, _ output: inout Output) {
-        var start = 0
-        for _ in 0..<written { start = (batch[start...].firstIndex(of: 0x0A) ?? batch.count - 1) + 1 }
-        output.retained = Array(batch[start...])
+    private func retain(_ batch: borrowing TextBuffer, after written: Int, count: Int, _ output: inout Output) {
+        output.retained.removeAll()
+        batch.withBytes { batch in
+            var rest = batch
+            for _ in 0..<written { rest = UnsafeRawBufferPointer(rebasing: rest[((rest.firstLineEnd ?? rest.count - 1) + 1)...]) }
+            output.retained.append(rest)
+        }
         output.retainedLines = count
         pending.withLock { $0.isScheduled = true }
         schedule(milliseconds: Self.retryMilliseconds)

@@ -5,7 +5,7 @@ package enum JSONEscape {
     /// Appends `content` as the inside of a JSON string. Escaped: quote, backslash, C0 controls, DEL, and U+2028 and
     /// U+2029, which end a line in older JavaScript. Ill-formed UTF-8 becomes U+FFFD, one per maximal part
     /// (Unicode 15, section 3.9).
-    package static func append(_ content: UnsafeRawBufferPointer, to out: inout [UInt8]) {
+    package static func append(_ content: UnsafeRawBufferPointer, to out: inout TextBuffer) {
         var runStart = 0
         var at = 0
         while at < content.count {
@@ -24,23 +24,21 @@ package enum JSONEscape {
                     at += length
                     continue
                 }
-                out.append(contentsOf: UnsafeRawBufferPointer(rebasing: content[runStart..<at]))
+                out.append(UnsafeRawBufferPointer(rebasing: content[runStart..<at]))
                 if isValid {
                     appendUnit(content[at + 2] == 0xA8 ? 0x2028 : 0x2029, to: &out)
                 } else {
-                    out.append(0xEF)
-                    out.append(0xBF)
-                    out.append(0xBD)
+                    out.append("\u{FFFD}")
                 }
                 at += length
             } else {
-                out.append(contentsOf: UnsafeRawBufferPointer(rebasing: content[runStart..<at]))
+                out.append(UnsafeRawBufferPointer(rebasing: content[runStart..<at]))
                 appendEscape(byte, to: &out)
                 at += 1
             }
             runStart = at
         }
-        out.append(contentsOf: UnsafeRawBufferPointer(rebasing: content[runStart..<at]))
+        out.append(UnsafeRawBufferPointer(rebasing: content[runStart..<at]))
     }
 
     /// Eight bytes of ASCII none of which needs an escape. The carries of the tests may find one too many, never one too few.
@@ -106,7 +104,14 @@ package enum JSONEscape {
         return (need, true)
     }
 
-    private static func appendEscape(_ byte: UInt8, to out: inout [UInt8]) {
+    /// The content as the inside of a JSON string, on its own.
+    package static func escaped(_ content: [UInt8]) -> [UInt8] {
+        var out = TextBuffer()
+        content.withUnsafeBytes { append($0, to: &out) }
+        return out.bytes
+    }
+
+    private static func appendEscape(_ byte: UInt8, to out: inout TextBuffer) {
         let letter: UInt8
         switch byte {
         case UInt8(ascii: "\""), UInt8(ascii: "\\"): letter = byte
@@ -121,9 +126,8 @@ package enum JSONEscape {
         out.append(letter)
     }
 
-    private static func appendUnit(_ unit: UInt16, to out: inout [UInt8]) {
-        out.append(UInt8(ascii: "\\"))
-        out.append(UInt8(ascii: "u"))
+    private static func appendUnit(_ unit: UInt16, to out: inout TextBuffer) {
+        out.append(#"\u"#)
         for shift in [12, 8, 4, 0] as [UInt16] {
             let digit = UInt8(truncatingIfNeeded: unit >> shift & 0xF)
             out.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)

@@ -1,36 +1,51 @@
-// Owns the writing of JSON texts: commas, escapes, one growing buffer.
+// Owns the writing of JSON texts: commas, escapes, and where in the text lies what others said.
 // Domain: worker
 
 /// Appends one JSON text after another value by value. Commas are its business, nesting is the caller's: every `begin`
-/// has its `end`, inside an object every value has its key.
+/// has its `end`, inside an object every value has its key. Where a text is written for every request, names, commas and brackets come
+/// in pieces of the source (`text`, `member(_:…)`), and its business is the values alone.
 ///
-/// It owns its memory and is not copied: an array would be asked for each byte whether it is shared and whether it has room.
+/// It owns its memory and is not copied.
+@usableFromInline
 package struct JSONWriter: ~Copyable {
-    private var base: UnsafeMutablePointer<UInt8>?
-    package private(set) var count = 0
-    package private(set) var capacity = 0
-    private var needsComma = false
+    @usableFromInline var out = TextBuffer()
+    @usableFromInline var needsComma = false
+    /// Where the first text that may be from outside begins, and where the last ends: strings and raw values are, numbers and the
+    /// source's own texts are not.
+    @usableFromInline var foreignStart = Int.max
+    @usableFromInline var foreignEnd = 0
 
-    package init() {}
+    @inlinable package init() {}
 
-    deinit { base?.deallocate() }
+    @inlinable package var count: Int { out.count }
+    @inlinable package var capacity: Int { out.capacity }
 
     /// What has been written, as a copy.
-    package var bytes: [UInt8] { withBytes { Array($0) } }
+    package var bytes: [UInt8] { out.bytes }
 
-    package func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R { body(UnsafeRawBufferPointer(start: base, count: count)) }
+    @inlinable @inline(__always)
+    package func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R { out.withBytes(body) }
 
-    package mutating func reserveCapacity(_ size: Int) { if size > capacity { grow(to: size) } }
+    /// All that may be from outside, and whatever stands between.
+    @inlinable @inline(__always)
+    package func withForeignBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R {
+        out.withBytes { body(UnsafeRawBufferPointer(rebasing: foreignStart < foreignEnd ? $0[foreignStart..<foreignEnd] : $0[..<0])) }
+    }
+
+    package mutating func reserveCapacity(_ size: Int) { out.reserve(size - out.count) }
 
     /// Starts over and keeps the memory.
+    @inlinable
     package mutating func reset() {
-        count = 0
+        out.removeAll()
         needsComma = false
+        foreignStart = .max
+        foreignEnd = 0
     }
 
     /// Ends a text so that the next one may follow on its own line (JSON Lines).
     package mutating func endLine() {
-        put(UInt8(ascii: "\n"))
+        out.append("\n")
         needsComma = false
     }
 
@@ -42,47 +57,34 @@ package struct JSONWriter: ~Copyable {
 
     package mutating func endArray() { close(UInt8(ascii: "]")) }
 
+    // MARK: Keys
+
     /// A name in the source needs no escape: it is written as it is.
     package mutating func key(_ name: StaticString) {
-        let size = name.utf8CodeUnitCount
-        let start = room(for: size + 4)
-        var at = start
-        if needsComma {
-            at[0] = UInt8(ascii: ",")
-            at += 1
-        }
-        at[0] = UInt8(ascii: "\"")
-        (at + 1).update(from: name.utf8Start, count: size)
-        at[size + 1] = UInt8(ascii: "\"")
-        at[size + 2] = UInt8(ascii: ":")
-        count += at - start + size + 3
+        if needsComma { out.append(",") }
+        out.append("\"")
+        out.append(name)
+        out.append(#"":"#)
         needsComma = false
     }
-
-    /// A name with its quotes and its colon, `"time":`: one piece where ``key(_:)`` lays down three.
-    package mutating func member(_ text: StaticString) {
-        beginValue()
-        text.withUTF8Buffer { put(UnsafeRawBufferPointer($0)) }
-        needsComma = false
-    }
-
-    /// A text that needs no escape, which the caller guarantees: digits, identifiers, times.
-    package mutating func plain(_ content: [UInt8]) { content.withUnsafeBytes { plain($0) } }
 
     package mutating func key(_ name: String) {
         string(name)
-        put(UInt8(ascii: ":"))
+        out.append(":")
         needsComma = false
     }
 
+    // MARK: Values
+
     /// Invalid UTF-8 is replaced with U+FFFD, one for each maximal ill-formed part.
     package mutating func string(bytes content: UnsafeRawBufferPointer) {
-        guard JSONEscape.isPlain(content) else { return escaped(content) }
-        plain(content)
+        beginValue()
+        foreign(content)
     }
 
     package mutating func string(_ content: StaticString) {
-        content.withUTF8Buffer { string(bytes: UnsafeRawBufferPointer($0)) }
+        beginValue()
+        content.withUTF8Buffer { quote(UnsafeRawBufferPointer($0)) }
     }
 
     package mutating func string(_ content: String) {
@@ -90,29 +92,47 @@ package struct JSONWriter: ~Copyable {
         native.withUTF8 { string(bytes: UnsafeRawBufferPointer($0)) }
     }
 
+    /// A text of our own that needs no escape, which the caller guarantees: digits, identifiers, times.
+    package mutating func plain(_ content: [UInt8]) {
+        beginValue()
+        out.append("\"")
+        out.append(content)
+        out.append("\"")
+    }
+
     package mutating func integer(_ value: Int64) {
         beginValue()
-        if value < 0 { put(UInt8(ascii: "-")) }
-        digits(value.magnitude)
+        if value < 0 { out.append("-") }
+        out.append(decimal: value.magnitude)
     }
 
     package mutating func integer(_ value: UInt64) {
         beginValue()
-        digits(value)
+        out.append(decimal: value)
     }
 
     package mutating func integer(_ value: Int) { integer(Int64(value)) }
 
-    package mutating func bool(_ value: Bool) { raw((value ? Self.trueText : Self.falseText)) }
+    package mutating func bool(_ value: Bool) {
+        beginValue()
+        if value { out.append("true") } else { out.append("false") }
+    }
 
-    package mutating func null() { raw(Self.nullText) }
+    package mutating func null() {
+        beginValue()
+        out.append("null")
+    }
 
     /// Appends a value as it is. The caller guarantees one valid JSON value (``JSONScanner/validate(_:)`` or a slice
     /// of a scanned document).
     package mutating func raw(_ value: UnsafeRawBufferPointer) {
         beginValue()
-        put(value)
+        foreignStart = min(foreignStart, out.count)
+        out.append(value)
+        foreignEnd = out.count
     }
+
+    // MARK: Fields
 
     package mutating func field(_ name: StaticString, _ value: StaticString) {
         key(name)
@@ -150,98 +170,84 @@ package struct JSONWriter: ~Copyable {
         raw(value)
     }
 
-    private static let trueText: StaticString = "true"
-    private static let falseText: StaticString = "false"
-    private static let nullText: StaticString = "null"
+    // MARK: Pieces of the source
 
-    private mutating func raw(_ text: StaticString) {
-        text.withUTF8Buffer { raw(UnsafeRawBufferPointer($0)) }
+    /// A piece of the text as it is, brackets, names, commas and all. The next value that is not a piece gets a comma.
+    @inlinable @inline(__always)
+    package mutating func text(_ piece: StaticString) {
+        out.append(piece)
+        needsComma = true
     }
 
-    // MARK: Values
+    /// Several such pieces that somebody has put together for many texts.
+    @inlinable
+    package mutating func text(_ piece: [UInt8]) {
+        out.append(piece)
+        needsComma = true
+    }
+
+    /// `name` has its comma, its quotes and its colon: `,"status":`.
+    @inlinable @inline(__always)
+    package mutating func member(_ name: StaticString, _ value: UInt64) {
+        out.append(name)
+        out.append(decimal: value)
+        needsComma = true
+    }
+
+    @inlinable @inline(__always)
+    package mutating func member(_ name: StaticString, _ value: Bool) {
+        out.append(name)
+        if value { out.append("true") } else { out.append("false") }
+        needsComma = true
+    }
+
+    /// A text of our own, with the condition of ``plain(_:)``. `name` ends in the quote that opens the value: `,"id":"`.
+    @inlinable @inline(__always)
+    package mutating func member(_ name: StaticString, plain value: UnsafeRawBufferPointer) {
+        out.append(name)
+        out.append(value)
+        out.append("\"")
+        needsComma = true
+    }
+
+    @inlinable @inline(__always)
+    package mutating func member(_ name: StaticString, bytes value: UnsafeRawBufferPointer) {
+        out.append(name)
+        foreign(value)
+        needsComma = true
+    }
+
+    /// The last `count` digits of a number, zeros and all, within a text.
+    package mutating func digits(_ value: UInt64, count: Int) { out.append(digits: value, count: count) }
+
+    // MARK: Parts
 
     private mutating func beginValue() {
-        if needsComma { put(UInt8(ascii: ",")) }
+        if needsComma { out.append(",") }
         needsComma = true
     }
 
     private mutating func open(_ bracket: UInt8) {
         beginValue()
-        put(bracket)
+        out.append(bracket)
         needsComma = false
     }
 
     private mutating func close(_ bracket: UInt8) {
-        put(bracket)
+        out.append(bracket)
         needsComma = true
     }
 
-    package mutating func plain(_ content: UnsafeRawBufferPointer) {
-        let start = room(for: content.count + 3)
-        var at = start
-        if needsComma {
-            at[0] = UInt8(ascii: ",")
-            at += 1
-        }
-        needsComma = true
-        at[0] = UInt8(ascii: "\"")
-        if let source = content.baseAddress { UnsafeMutableRawPointer(at + 1).copyMemory(from: source, byteCount: content.count) }
-        at[content.count + 1] = UInt8(ascii: "\"")
-        count += at - start + content.count + 2
+    @usableFromInline
+    mutating func foreign(_ content: UnsafeRawBufferPointer) {
+        foreignStart = min(foreignStart, out.count)
+        quote(content)
+        foreignEnd = out.count
     }
 
-    private mutating func escaped(_ content: UnsafeRawBufferPointer) {
-        var text: [UInt8] = []
-        text.reserveCapacity(content.count + content.count / 8 + 16)
-        JSONEscape.append(content, to: &text)
-        text.withUnsafeBytes { plain($0) }
-    }
-
-    private mutating func digits(_ value: UInt64) {
-        var size = 1
-        var rest = value
-        while rest >= 10 {
-            rest /= 10
-            size += 1
-        }
-        let at = room(for: size)
-        rest = value
-        for position in stride(from: size - 1, through: 0, by: -1) {
-            at[position] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10)
-            rest /= 10
-        }
-        count += size
-    }
-
-    // MARK: Memory
-
-    private mutating func put(_ byte: UInt8) {
-        room(for: 1)[0] = byte
-        count += 1
-    }
-
-    private mutating func put(_ content: UnsafeRawBufferPointer) {
-        guard let source = content.baseAddress else { return }
-        UnsafeMutableRawPointer(room(for: content.count)).copyMemory(from: source, byteCount: content.count)
-        count += content.count
-    }
-
-    /// Where the next bytes go; `size` of them have room there.
-    private mutating func room(for size: Int) -> UnsafeMutablePointer<UInt8> {
-        if count + size > capacity { grow(to: count + size) }
-        // `grow` has left a base for any size above zero, and nobody writes none without one.
-        return base.unsafelyUnwrapped + count
-    }
-
-    @inline(never)
-    private mutating func grow(to size: Int) {
-        let wanted = max(size, 2 * capacity, 256)
-        let grown = UnsafeMutablePointer<UInt8>.allocate(capacity: wanted)
-        if let base {
-            grown.update(from: base, count: count)
-            base.deallocate()
-        }
-        base = grown
-        capacity = wanted
+    private mutating func quote(_ content: UnsafeRawBufferPointer) {
+        out.append("\"")
+        if JSONEscape.isPlain(content) { out.append(content) } else { JSONEscape.append(content, to: &out) }
+        out.append("\"")
     }
 }

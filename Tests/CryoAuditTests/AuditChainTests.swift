@@ -1,3 +1,4 @@
+import CryoJSON
 import CryoPipeline
 import Glibc
 import Testing
@@ -44,12 +45,12 @@ struct Chained {
     func forge(_ texts: [String]) throws {
         let hasher = try #require(ChainHasher())
         var chain = AuditChain(after: ChainHead(), hasher: hasher)
-        var output: [UInt8] = []
+        var output = TextBuffer()
         for text in texts {
             let bare = text.range(of: ",\"chain\":").map { text[..<$0.lowerBound] + "}" } ?? text[...]
             Array(bare.utf8).withUnsafeBytes { chain.seal($0, into: &output) }
         }
-        directory.write("audit.jsonl", String(decoding: output, as: UTF8.self))
+        directory.write("audit.jsonl", String(decoding: output.bytes, as: UTF8.self))
     }
 }
 
@@ -81,11 +82,11 @@ extension String {
     @Test("the hash of a record is SHA-256 of the hash before and its text, as the command line finds it too") func known() throws {
         let hasher = try #require(ChainHasher())
         var chain = AuditChain(after: ChainHead(), hasher: hasher)
-        var output: [UInt8] = []
+        var output = TextBuffer()
         Array("{\"a\":1}".utf8).withUnsafeBytes { chain.seal($0, into: &output) }
         // head -c 32 /dev/zero | cat - <(printf '%s' '{"a":1,"chain":{"seq":1') | sha256sum
         let hash = "fda43f92928f02fec4c788b5249d64fa4b1430d339fb8c3d59314302649d2732"
-        #expect(String(decoding: output, as: UTF8.self) == "{\"a\":1,\"chain\":{\"seq\":1,\"hash\":\"\(hash)\"}}\n")
+        #expect(String(decoding: output.bytes, as: UTF8.self) == "{\"a\":1,\"chain\":{\"seq\":1,\"hash\":\"\(hash)\"}}\n")
     }
 
     @Test("a new process goes on with the chain it finds") func restarts() throws {

@@ -1,3 +1,4 @@
+import CCoding
 import CryoPipeline
 import CryoSync
 import Glibc
@@ -144,6 +145,26 @@ final class WallClock: Sendable {
         let later = try verifyAll()
         #expect(later.findings.map(\.kind) == [])
         #expect(later.records == 4)
+    }
+
+    @Test("what is compressed in several pieces is read again byte for byte", arguments: [0, 1, 262_143, 262_144, 262_145, 3_000_000])
+    func compressed(count: Int) throws {
+        let directory = chained.directory
+        var text: [UInt8] = []
+        text.reserveCapacity(count + 128)
+        // Half of it alike, half of it by chance, as records are.
+        while text.count < count { text += Array("{\"id\":\"\(UInt64.random(in: 0 ... .max))\",\"status\":200,\"reason\":null}\n".utf8) }
+        text.removeLast(text.count - count)
+        let plain = open(directory.file("plain"), O_RDWR | O_CREAT, 0o600)
+        let target = open(directory.file("plain.gz"), O_RDWR | O_CREAT, 0o600)
+        #expect(write(plain, text, count) == count && lseek(plain, 0, SEEK_SET) == 0)
+        try GzipFile.copy(plain, compressedTo: target)
+        close(plain)
+        close(target)
+        let file = try #require(gzopen(directory.file("plain.gz"), "rb"))
+        var read = [UInt8](repeating: 0, count: count + 1)
+        #expect(gzdirect(file) == 0 && gzread(file, &read, UInt32(count + 1)) == Int32(count) && gzclose(file) == Z_OK)
+        #expect(read.dropLast() == text[...])
     }
 
     @Test("where the directory takes no new name the file goes on, and it is said") mutating func readOnlyDirectory() throws {

@@ -1,3 +1,4 @@
+import CryoJSON
 import CryoPipeline
 import Testing
 
@@ -42,9 +43,9 @@ import Testing
         let hasher = try #require(ChainHasher())
         let before = try #require(Array(lines[3].utf8).withUnsafeBytes { ChainLine($0) })
         var chain = AuditChain(after: before.head, hasher: hasher)
-        var output: [UInt8] = []
+        var output = TextBuffer()
         Array("{\"v\":1,\"id\":\"id4\",\"n\":5}".utf8).withUnsafeBytes { chain.seal($0, into: &output) }
-        lines[4] = String(decoding: output.dropLast(), as: UTF8.self)
+        lines[4] = String(decoding: output.bytes.dropLast(), as: UTF8.self)
         expect(try findings(lines), .edited, line: 6, 6...6, id: "id5")
     }
 
@@ -63,9 +64,9 @@ import Testing
         expect(try findings(original[..<6] + [original[2]] + original[6...]), .inserted, line: 7, 3...3, id: "id2")
         let before = try #require(Array(original[3].utf8).withUnsafeBytes { ChainLine($0) })
         var chain = AuditChain(after: before.head, hasher: try #require(ChainHasher()))
-        var output: [UInt8] = []
+        var output = TextBuffer()
         Array("{\"v\":1,\"id\":\"forged\"}".utf8).withUnsafeBytes { chain.seal($0, into: &output) }
-        let forged = String(decoding: output.dropLast(), as: UTF8.self)
+        let forged = String(decoding: output.bytes.dropLast(), as: UTF8.self)
         expect(try findings(original[..<4] + [forged] + original[4...]), .inserted, line: 5, 5...5, id: "forged")
     }
 

@@ -92,4 +92,75 @@ import Testing
         writer.null()
         #expect(text(writer) == "[]\nnull")
     }
+
+    @Test("Numbers of every length are written digit by digit")
+    func numbers() {
+        var number: UInt64 = 1
+        var numbers: [UInt64] = [0, .max, .max - 1, 1 << 63]
+        for _ in 0..<20 {
+            numbers += [number - 1, number, number &+ 1, number &* 9, number / 7 &* 3]
+            number = number &* 10
+        }
+        for number in numbers + Array(0...10_100) {
+            var buffer = TextBuffer()
+            buffer.append(decimal: number)
+            #expect(String(decoding: buffer.bytes, as: UTF8.self) == String(number))
+        }
+        var buffer = TextBuffer()
+        for number in [0, 7, 123_456] as [UInt64] { buffer.append(digits: number, count: 6) }
+        #expect(String(decoding: buffer.bytes, as: UTF8.self) == "000000000007123456")
+    }
+
+    @Test("Pieces of the source stand beside keys and values, with one comma between")
+    func pieces() {
+        var writer = JSONWriter()
+        writer.text(#"{"v":1"#)
+        writer.field("a", true)
+        writer.member(#","n":"#, 12)
+        writer.member(#","id":""#, plain: StaticString("x-1").bytes)
+        writer.key("list")
+        writer.beginArray()
+        writer.null()
+        writer.endArray()
+        writer.member(#","ok":"#, false)
+        writer.member(#","s":"#, bytes: StaticString("q\"").bytes)
+        writer.text(Array(#","last":null}"#.utf8))
+        #expect(text(writer) == #"{"v":1,"a":true,"n":12,"id":"x-1","list":[null],"ok":false,"s":"q\"","last":null}"#)
+        #expect(JSONFixture(writer.bytes).outcome() == .scanned)
+    }
+
+    @Test("It is known where strings and raw values lie: from the first to the last of them")
+    func foreign() {
+        func foreign(_ write: (inout JSONWriter) -> Void) -> String {
+            var writer = JSONWriter()
+            writer.text(#"{"v":1"#)
+            write(&writer)
+            writer.member(#","n":"#, 5)
+            writer.text("}")
+            return writer.withForeignBytes { String(decoding: $0, as: UTF8.self) }
+        }
+        #expect(foreign { $0.member(#","n":"#, 1) } == "")
+        #expect(foreign { $0.field("a", "ours" as StaticString) } == "")
+        #expect(foreign { $0.plain(Array("ours".utf8)) } == "")
+        #expect(foreign { $0.member(#","s":"#, bytes: StaticString("it").bytes) } == #""it""#)
+        #expect(foreign { $0.field("s", bytes: StaticString("it").bytes) } == #""it""#)
+        #expect(foreign { $0.field("s", String("it")) } == #""it""#)
+        #expect(foreign { $0.key(String("it")) } == #""it""#)
+        #expect(foreign { $0.rawField("s", StaticString("[1]").bytes) } == "[1]")
+        #expect(
+            foreign {
+                $0.field("s", bytes: StaticString("a\n").bytes)
+                $0.member(#","n":"#, 1)
+                $0.rawField("r", StaticString("[1]").bytes)
+            } == #""a\n","n":1,"r":[1]"#)
+        var writer = JSONWriter()
+        writer.string("it")
+        writer.reset()
+        writer.integer(1)
+        #expect(writer.withForeignBytes { $0.isEmpty })
+    }
+}
+
+extension StaticString {
+    fileprivate var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: utf8Start, count: utf8CodeUnitCount) }
 }

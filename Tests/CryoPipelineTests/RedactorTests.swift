@@ -37,6 +37,32 @@ struct RedactorTests {
         }
     }
 
+    @Test("a live secret is found at every place of a long record, in every spelling, and every other place is left as it is")
+    func everyPlaceOfALongRecord() {
+        let token = "t0ken/of\"18+bytes"
+        let searching = redactor(token)
+        let record = Array(repeating: #"{"time":"2026-11-30T07:00:00.123456Z","target":"/t0ken/of","status":200,"x":"%22+\/"},"#, count: 12)
+            .joined().utf8.prefix(1030)
+        let spellings = Redactor.needles(of: [Secret(token)]).texts
+        #expect(spellings.count >= 4)
+        #expect(!Array(record).withUnsafeBytes { searching.holdsSecret($0) })
+        for spelling in spellings {
+            for place in 0...record.count {
+                let before = Array(record.prefix(place))
+                let after = Array(record.dropFirst(place))
+                var bytes = before + spelling + after
+                // Of every length too, so that the end of a search is where the secret ends.
+                let isFound = (before + spelling).withUnsafeBytes { searching.holdsSecret($0) }
+                let isCutFound = (before + spelling.dropLast()).withUnsafeBytes { searching.holdsSecret($0) }
+                searching.scrub(&bytes)
+                guard isFound, !isCutFound, bytes == before + Array("***".utf8) + after else {
+                    Issue.record("at \(place): \(String(decoding: spelling, as: UTF8.self))")
+                    return
+                }
+            }
+        }
+    }
+
     @Test("a live secret is found raw, percent-encoded, base64-encoded and JSON-escaped, as often as it occurs")
     func liveValues() {
         let token = "se/cr\"et+1"
@@ -63,7 +89,7 @@ struct RedactorTests {
 
     @Test("a secret at the bound is searched for, a shorter one would turn up by chance")
     func shortSecrets() {
-        #expect(Redactor.needles(of: Secret("12345")).isEmpty)
+        #expect(Redactor.needles(of: [Secret("12345")]).texts.isEmpty)
         #expect(scrubbed("x123456y", "123456") == "x***y")
         #expect(scrubbed("", "123456") == "")
     }

@@ -1,6 +1,7 @@
 // A leaked secret is found in every spelling it may have got into a record.
 // Domain: cold
 
+import CryoJSON
 import CryoRecord
 import Foundation
 import Testing

@@ -1,6 +1,7 @@
 // What filters mean, and what is said about broken ones.
 // Domain: cold
 
+import CryoJSON
 import CryoRecord
 import Testing
 

@@ -4,6 +4,8 @@
 // The hash is SHA-256 over the 32 bytes of the previous record's hash and the record's text up to and without `,"hash":`. The first of a
 // chain follows 32 zeros. So no record can be changed, left out, put in or moved without breaking the tie of another.
 
+import CryoJSON
+
 struct AuditChain {
     private(set) var head: ChainHead
     private let hasher: ChainHasher
@@ -14,17 +16,17 @@ struct AuditChain {
     }
 
     /// Appends `line`, a JSON object with at least one member and without a line end, sealed and with a line end.
-    mutating func seal(_ line: UnsafeRawBufferPointer, into output: inout [UInt8]) {
+    mutating func seal(_ line: UnsafeRawBufferPointer, into output: inout TextBuffer) {
         let start = output.count
         let sequence = head.sequence &+ 1
-        output.append(contentsOf: UnsafeRawBufferPointer(rebasing: line.dropLast()))
-        output.append(contentsOf: ChainMark.sequence)
-        output.append(contentsOf: String(sequence).utf8)
-        let hash = output.withUnsafeBytes { hasher.hash(after: head.hash, UnsafeRawBufferPointer(rebasing: $0[start...])) }
-        output.append(contentsOf: ChainMark.hash)
+        output.append(UnsafeRawBufferPointer(rebasing: line.dropLast()))
+        output.append(ChainMark.sequence)
+        output.append(decimal: sequence)
+        let hash = output.withBytes { hasher.hash(after: head.hash, UnsafeRawBufferPointer(rebasing: $0[start...])) }
+        output.append(ChainMark.hash)
         hash.append(to: &output)
-        output.append(contentsOf: ChainMark.end)
-        output.append(0x0A)
+        output.append(ChainMark.end)
+        output.append("\n")
         head = ChainHead(sequence: sequence, hash: hash)
     }
 
@@ -33,9 +35,9 @@ struct AuditChain {
 }
 
 enum ChainMark {
-    static let sequence = Array(",\"chain\":{\"seq\":".utf8)
-    static let hash = Array(",\"hash\":\"".utf8)
-    static let end = Array("\"}}".utf8)
+    static let sequence: StaticString = #","chain":{"seq":"#
+    static let hash: StaticString = #","hash":""#
+    static let end: StaticString = #""}}"#
 }
 
 /// The chain's part of a record, found from the end of its line.
@@ -46,15 +48,15 @@ struct ChainLine {
 
     /// nil for a line that carries no chain, or not just as this program writes it.
     init?(_ line: UnsafeRawBufferPointer) {
-        let hashEnd = line.count - ChainMark.end.count
+        let hashEnd = line.count - ChainMark.end.utf8CodeUnitCount
         let hashStart = hashEnd - ChainHash.digits
-        let markStart = hashStart - ChainMark.hash.count
-        guard markStart > ChainMark.sequence.count, Self.isAt(hashEnd, ChainMark.end, line), Self.isAt(markStart, ChainMark.hash, line),
-            let hash = ChainHash(UnsafeRawBufferPointer(rebasing: line[hashStart..<hashEnd]))
+        let markStart = hashStart - ChainMark.hash.utf8CodeUnitCount
+        guard markStart > ChainMark.sequence.utf8CodeUnitCount, Self.isAt(hashEnd, ChainMark.end, line),
+            Self.isAt(markStart, ChainMark.hash, line), let hash = ChainHash(UnsafeRawBufferPointer(rebasing: line[hashStart..<hashEnd]))
         else { return nil }
         var digitsStart = markStart
         while digitsStart > 0, line[digitsStart - 1] &- 0x30 < 10, markStart - digitsStart < 20 { digitsStart -= 1 }
-        let start = digitsStart - ChainMark.sequence.count
+        let start = digitsStart - ChainMark.sequence.utf8CodeUnitCount
         guard digitsStart < markStart, start > 0, Self.isAt(start, ChainMark.sequence, line) else { return nil }
         var sequence: UInt64 = 0
         for digit in line[digitsStart..<markStart] {
@@ -67,8 +69,8 @@ struct ChainLine {
         hashedCount = markStart
     }
 
-    private static func isAt(_ index: Int, _ text: [UInt8], _ line: UnsafeRawBufferPointer) -> Bool {
-        for offset in text.indices where line[index + offset] != text[offset] { return false }
+    private static func isAt(_ index: Int, _ text: StaticString, _ line: UnsafeRawBufferPointer) -> Bool {
+        for offset in 0..<text.utf8CodeUnitCount where line[index + offset] != text.utf8Start[offset] { return false }
         return true
     }
 }

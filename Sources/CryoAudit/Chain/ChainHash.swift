@@ -2,6 +2,7 @@
 // Domain: cold (one queue or thread)
 
 import COpenSSL
+package import CryoJSON
 
 /// 32 bytes, written as 64 hexadecimal digits.
 package struct ChainHash: Sendable, Equatable {
@@ -19,21 +20,29 @@ package struct ChainHash: Sendable, Equatable {
         }
     }
 
-    package func append(to text: inout [UInt8]) {
-        let digits: StaticString = "0123456789abcdef"
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 64) { hexadecimal in
-            for index in 0..<32 {
-                hexadecimal[2 * index] = digits.utf8Start[Int(bytes[index] >> 4)]
-                hexadecimal[2 * index + 1] = digits.utf8Start[Int(bytes[index] & 15)]
+    /// Four bytes at a time: each half of a byte gets a byte of its own, and all eight become digits at once.
+    package func append(to text: inout TextBuffer) {
+        withUnsafeBytes(of: bytes) { bytes in
+            text.append(upTo: Self.digits) { digits in
+                for index in 0..<8 {
+                    var halves = UInt64(UInt32(littleEndian: bytes.load(fromByteOffset: 4 * index, as: UInt32.self)))
+                    halves = (halves | halves << 16) & 0x0000_FFFF_0000_FFFF
+                    halves = (halves | halves << 8) & 0x00FF_00FF_00FF_00FF
+                    halves = (halves >> 4 | halves << 8) & 0x0F0F_0F0F_0F0F_0F0F
+                    // One in each half above nine: these are letters, 0x27 behind the digits.
+                    let letters = (halves &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+                    let spelled = halves &+ 0x3030_3030_3030_3030 &+ letters &* 0x27
+                    UnsafeMutableRawPointer(digits + 8 * index).storeBytes(of: spelled.littleEndian, as: UInt64.self)
+                }
+                return Self.digits
             }
-            text.append(contentsOf: hexadecimal)
         }
     }
 
     package var text: String {
-        var digits: [UInt8] = []
+        var digits = TextBuffer()
         append(to: &digits)
-        return String(decoding: digits, as: UTF8.self)
+        return String(decoding: digits.bytes, as: UTF8.self)
     }
 
     private static func value(_ digit: UInt8) -> UInt8? {

@@ -33,8 +33,8 @@ struct AuditFile: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Writes whole lines, each with its line end, in as few calls as the system allows.
-    mutating func write(_ batch: UnsafeRawBufferPointer) -> Written {
+    /// Writes so many whole lines, each with its line end, in as few calls as the system allows.
+    mutating func write(_ batch: UnsafeRawBufferPointer, lines: Int) -> Written {
         var result = Written()
         if isTorn {
             let lineEnd: [UInt8] = [0x0A]
@@ -53,6 +53,10 @@ struct AuditFile: ~Copyable {
                 break
             }
             offset += count
+        }
+        if offset == batch.count {
+            size &+= UInt64(offset)
+            return Written(lines: lines, count: offset)
         }
         let whole = batch[..<offset].lastIndex(of: 0x0A).map { $0 + 1 } ?? 0
         var rest = batch[..<whole]

@@ -1,7 +1,6 @@
 // When an audit file is complete, what it is called then, and which older files are kept.
 // Domain: cold
 
-import CCoding
 import CryoIO
 import CryoPipeline
 import Dispatch
@@ -142,7 +141,6 @@ final class AuditSweeper: Sendable {
     private let warn: @Sendable (String) -> Void
     private let unixMicroseconds: @Sendable () -> Int64
     private let queue = DispatchQueue(label: "cryonet.audit.rotated", qos: .utility)
-    private static let chunkBytes = 256 << 10
 
     init(
         _ names: AuditNames, _ settings: AuditSinkSettings.Rotation, unixMicroseconds: @escaping @Sendable () -> Int64,
@@ -190,31 +188,15 @@ final class AuditSweeper: Sendable {
         let aside = path + ".gz.new"
         let target = open(aside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
         guard target >= 0 else { throw SystemError("open") }
+        defer { close(target) }
         do throws(SystemError) {
-            try copy(source, compressedTo: target)
+            try GzipFile.copy(source, compressedTo: target)
+            guard fsync(target) == 0 else { throw SystemError("fsync") }
             guard rename(aside, path + ".gz") == 0 else { throw SystemError("rename") }
         } catch {
             unlink(aside)
             throw error
         }
         unlink(path)
-    }
-
-    private static func copy(_ source: Int32, compressedTo target: Int32) throws(SystemError) {
-        // The fastest level: a busy gateway compresses as much as it writes, and records are alike enough for it.
-        // Closed together with what zlib makes of it; the other one lives on for the sync.
-        let own = fcntl(target, F_DUPFD_CLOEXEC, 0)
-        defer { close(target) }
-        guard own >= 0, let file = gzdopen(own, "wb1") else { throw SystemError("open") }
-        var buffer = [UInt8](repeating: 0, count: chunkBytes)
-        var isWhole = true
-        while isWhole {
-            let count = buffer.withUnsafeMutableBytes { read(source, $0.baseAddress, $0.count) }
-            if count < 0, errno == EINTR { continue }
-            if count == 0 { break }
-            isWhole = count > 0 && gzwrite(file, buffer, UInt32(count)) == Int32(count)
-        }
-        let failure = SystemError("write")
-        guard gzclose(file) == Z_OK, isWhole, fsync(target) == 0 else { throw isWhole ? SystemError("write") : failure }
     }
 }

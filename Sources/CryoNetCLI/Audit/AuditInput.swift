@@ -3,6 +3,7 @@
 
 import CryoConfig
 import CryoIO
+import CryoJSON
 import CryoPipeline
 import CryoRecord
 import Glibc

@@ -2,6 +2,7 @@
 // Domain: cold
 
 import CryoIO
+import CryoJSON
 import CryoRecord
 import Glibc
 

@@ -6,24 +6,24 @@ import CryoJSON
 
 extension Exchange {
     /// nil: no audit is written. The record is made for the admin side as well.
+    ///
+    /// What every record has is written in pieces of the source, commas and all; only what a few have goes through keys and fields.
     func writeAudit() -> AuditOutcome? {
         guard let rules = plan.auditRules else { return nil }
         let scratch = environment.scratch
         var writer = scratch.takeWriter()
         writer.reserveCapacity(1024)
-        writer.beginObject()
         appendIdentity(&writer, scratch)
         appendTrace(&writer)
-        writer.member(#""steps":"#)
-        let steps = outcomes
-        scratch.text(of: steps) { Self.append(steps, &$0) }.withUnsafeBytes { writer.raw($0) }
+        scratch.append(outcomes, to: &writer)
         appendAttempts(&writer)
-        appendResult(&writer)
+        appendResult(&writer, scratch)
         appendStream(&writer)
         appendContent(&writer, rules)
-        writer.endObject()
+        writer.text("}")
         let outcome: AuditOutcome?
-        if writer.withBytes({ plan.redactor.finds(in: $0) }) {
+        // Numbers and our own words hold nobody's secret.
+        if writer.withForeignBytes({ plan.redactor.holdsSecret($0) }) {
             var line = writer.bytes
             plan.redactor.scrub(&line)
             outcome = line.withUnsafeBytes { handOver($0) }
@@ -35,44 +35,33 @@ extension Exchange {
     }
 
     private func handOver(_ line: UnsafeRawBufferPointer) -> AuditOutcome? {
-        plan.feed?.exchanges.append(line, id: id)
+        if let feed = plan.feed { exchangeID.withBytes { feed.exchanges.append(line, id: $0) } }
         return plan.auditSink?.append(line)
     }
 
-    /// The version of the record's shape. Members are added to it, never renamed.
+    /// The version of the record's shape, as `{"v":1` below says too. Members are added to it, never renamed.
     package static let auditVersion: Int64 = 1
 
     private func appendIdentity(_ writer: inout JSONWriter, _ scratch: AuditScratch) {
-        writer.member(#""v":"#)
-        writer.integer(Self.auditVersion)
-        writer.member(#""time":"#)
-        writer.plain(scratch.time(context.startUnixMicroseconds))
-        writer.member(#""id":"#)
-        exchangeID.withBytes { writer.plain($0) }
-        if !clientRequestID.isEmpty { clientRequestID.withUnsafeBytes { writer.field("request_id", bytes: $0) } }
-        writer.member(#""client":"#)
-        writer.plain(context.client)
+        writer.text(#"{"v":1,"time":""#)
+        scratch.append(time: context.startUnixMicroseconds, to: &writer)
+        exchangeID.withBytes { writer.member(#"","id":""#, plain: $0) }
+        if !clientRequestID.isEmpty { clientRequestID.withUnsafeBytes { writer.member(#","request_id":"#, bytes: $0) } }
+        context.client.withUnsafeBytes { writer.member(#","client":""#, plain: $0) }
         appendClientIdentity(&writer)
-        writer.member(#""route":"#)
-        if let route { route.name.withUnsafeBytes { writer.string(bytes: $0) } } else { writer.null() }
-        writer.member(#""policy":"#)
-        if let policy = route?.policy { writer.string(policy.settings.name) } else { writer.null() }
-        writer.member(#""upstream":"#)
-        if let upstream { writer.string(upstream.settings.name) } else { writer.null() }
-        guard let head else {
-            writer.nullField("method")
-            writer.nullField("target")
-            return
+        if let route {
+            writer.text(route.auditNames)
+        } else {
+            writer.text(AuditName.members(route: nil, policy: nil, upstream: upstream?.settings.name))
         }
+        guard let head else { return writer.text(#","method":null,"target":null"#) }
         head.fields.bytes.withUnsafeBytes { bytes in
-            writer.member(#""method":"#)
-            writer.string(bytes: UnsafeRawBufferPointer(rebasing: bytes[head.method]))
-            writer.member(#""target":"#)
+            writer.member(#","method":"#, bytes: UnsafeRawBufferPointer(rebasing: bytes[head.method]))
             let target = UnsafeRawBufferPointer(rebasing: bytes[head.target])
             if plan.redactor.needsTargetRedaction(target) {
-                plan.redactor.redactTarget(target).withUnsafeBytes { writer.string(bytes: $0) }
+                plan.redactor.redactTarget(target).withUnsafeBytes { writer.member(#","target":"#, bytes: $0) }
             } else {
-                writer.string(bytes: target)
+                writer.member(#","target":"#, bytes: target)
             }
         }
     }
@@ -81,7 +70,7 @@ extension Exchange {
     private func appendClientIdentity(_ writer: inout JSONWriter) {
         let hasKey = plan.clientKey != nil && route != nil
         guard context.identity != nil || hasKey else { return }
-        writer.member(#""identity":"#)
+        writer.key("identity")
         writer.beginObject()
         switch context.identity {
         case .certificate(let subject): subject.withUnsafeBytes { writer.field("certificate", bytes: $0) }
@@ -92,90 +81,46 @@ extension Exchange {
         writer.endObject()
     }
 
-    private static func append(_ outcomes: StepOutcomes, _ writer: inout JSONWriter) {
-        writer.beginObject()
-        func append(_ step: StaticString, _ outcome: String?) {
-            // A step the exchange never came to is left out.
-            if let outcome { writer.field(step, outcome) }
-        }
-        append("accept", outcomes.accept?.rawValue)
-        append("read", outcomes.read?.rawValue)
-        append("route", outcomes.route?.rawValue)
-        append("inject", outcomes.inject?.rawValue)
-        append("forward", outcomes.forward?.rawValue)
-        append("refresh", outcomes.refresh?.rawValue)
-        append("retry", outcomes.retry?.rawValue)
-        append("normalize", outcomes.normalize?.rawValue)
-        append("reply", outcomes.reply?.rawValue)
-        writer.field("audit", "written")
-        writer.endObject()
-    }
-
     private func appendAttempts(_ writer: inout JSONWriter) {
-        writer.member(#""attempts":"#)
-        writer.beginArray()
-        for (index, record) in records.enumerated() {
-            writer.beginObject()
-            writer.member(#""number":"#)
-            writer.integer(Int64(index + 1))
-            writer.member(#""start_us":"#)
-            writer.integer(microseconds(from: context.startNanoseconds, to: record.startedAt))
-            writer.member(#""duration_us":"#)
-            writer.integer(microseconds(from: record.startedAt, to: max(record.endedAt, record.startedAt)))
-            writer.member(#""status":"#)
-            if record.status > 0 { writer.integer(Int64(record.status)) } else { writer.null() }
-            writer.member(#""outcome":"#)
-            writer.string(record.outcome)
-            writer.member(#""token_version":"#)
-            writer.integer(Int64(record.tokenVersion))
-            if record.isTokenUnwritten { writer.field("token_unwritten", true) }
-            if record.isSigned { writer.field("signed", true) }
-            if let refusedBy = record.refusedBy { writer.field("token_refused_by", refusedBy) }
-            append(record, &writer)
-            writer.endObject()
+        writer.text(#","attempts":["#)
+        for index in records.indices {
+            if index > 0 { writer.text(",") }
+            append(records[index], UInt64(index + 1), &writer)
         }
-        writer.endArray()
+        writer.text("]")
     }
 
-    private func append(_ record: AttemptRecord, _ writer: inout JSONWriter) {
-        writer.member(#""reused":"#)
-        writer.bool(record.timing.reusedConnection)
-        writer.member(#""dns_us":"#)
-        writer.integer(Int64(record.timing.dns))
-        writer.member(#""connect_us":"#)
-        writer.integer(Int64(record.timing.connect))
-        writer.member(#""tls_us":"#)
-        writer.integer(Int64(record.timing.tls))
-        writer.member(#""first_byte_us":"#)
-        writer.integer(Int64(record.timing.firstByte))
-        writer.member(#""request_bytes":"#)
-        writer.integer(record.requestBytes)
-        writer.member(#""response_bytes":"#)
-        writer.integer(record.responseBytes)
+    private func append(_ record: borrowing AttemptRecord, _ number: UInt64, _ writer: inout JSONWriter) {
+        writer.member(#"{"number":"#, number)
+        writer.member(#","start_us":"#, microseconds(from: context.startNanoseconds, to: record.startedAt))
+        writer.member(#","duration_us":"#, microseconds(from: record.startedAt, to: record.endedAt))
+        if record.status > 0 { writer.member(#","status":"#, UInt64(record.status)) } else { writer.text(#","status":null"#) }
+        writer.member(#","outcome":""#, plain: record.outcome.rawBytes)
+        writer.member(#","token_version":"#, record.tokenVersion)
+        if record.isTokenUnwritten { writer.field("token_unwritten", true) }
+        if record.isSigned { writer.field("signed", true) }
+        if let refusedBy = record.refusedBy { writer.field("token_refused_by", refusedBy) }
+        writer.member(#","reused":"#, record.timing.reusedConnection)
+        writer.member(#","dns_us":"#, UInt64(record.timing.dns))
+        writer.member(#","connect_us":"#, UInt64(record.timing.connect))
+        writer.member(#","tls_us":"#, UInt64(record.timing.tls))
+        writer.member(#","first_byte_us":"#, UInt64(record.timing.firstByte))
+        writer.member(#","request_bytes":"#, record.requestBytes)
+        writer.member(#","response_bytes":"#, record.responseBytes)
+        writer.text("}")
     }
 
-    private func microseconds(from start: UInt64, to end: UInt64) -> Int64 { end > start ? Int64((end - start) / 1000) : 0 }
+    private func microseconds(from start: UInt64, to end: UInt64) -> UInt64 { end > start ? (end - start) / 1000 : 0 }
 
-    private func appendResult(_ writer: inout JSONWriter) {
-        writer.member(#""status":"#)
-        writer.integer(Int64(statusSent))
-        writer.member(#""request_bytes":"#)
-        writer.integer(body?.bytesReceived ?? 0)
-        writer.member(#""response_bytes":"#)
-        writer.integer(bytesSent)
-        writer.member(#""duration_us":"#)
-        writer.integer(microseconds(from: context.startNanoseconds, to: now))
-        if let revision {
-            writer.member(#""session":"#)
-            writer.plain(environment.scratch.text(of: revision))
-        }
+    private func appendResult(_ writer: inout JSONWriter, _ scratch: AuditScratch) {
+        writer.member(#","status":"#, UInt64(statusSent))
+        writer.member(#","request_bytes":"#, body?.bytesReceived ?? 0)
+        writer.member(#","response_bytes":"#, bytesSent)
+        writer.member(#","duration_us":"#, microseconds(from: context.startNanoseconds, to: now))
+        if let revision { scratch.append(revision, to: &writer) }
         if let echo, echo.hasFound { writer.field("secret_echoed", true) }
         if let rule = firedRule { writer.field("rule", rule) }
-        guard let failure else {
-            writer.nullField("failure")
-            writer.nullField("business_code")
-            return
-        }
+        guard let failure else { return writer.text(#","failure":null,"business_code":null"#) }
         writer.key("failure")
         writer.beginObject()
         writer.field("reason", failure.reason.rawValue)

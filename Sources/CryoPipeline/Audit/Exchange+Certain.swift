@@ -22,7 +22,7 @@ extension Exchange {
 
     /// False while the exchange waits for the audit, or was refused because of it. Asked before anything goes to the upstream.
     func isAdmittedByAudit() -> Bool {
-        guard let audit = plan.auditRules, let sink = plan.auditSink, audit.onFull != .drop, !sink.isWritable else { return true }
+        guard let audit = plan.auditRules, audit.onFull != .drop, let sink = plan.auditSink, !sink.isWritable else { return true }
         guard audit.onFull == .block else { return isTunnelAdmittedByAudit() }
         auditPatience = scheduler.nanoseconds &+ UInt64(audit.patienceMilliseconds) &* 1_000_000
         deadlines.audit = scheduler.nanoseconds &+ Self.auditPollNanoseconds
@@ -32,7 +32,7 @@ extension Exchange {
 
     /// A tunnel does not wait: it is refused where another exchange would.
     func isTunnelAdmittedByAudit() -> Bool {
-        guard let audit = plan.auditRules, let sink = plan.auditSink, audit.onFull != .drop, !sink.isWritable else { return true }
+        guard let audit = plan.auditRules, audit.onFull != .drop, let sink = plan.auditSink, !sink.isWritable else { return true }
         refuse(.auditUnavailable, status: 503, detail: "no audit record can be written")
         return false
     }

@@ -2,6 +2,7 @@
 // Domain: shared (immutable; the live values come from the credential stores)
 
 import CryoHTTP
+import CryoJSON
 
 package final class Redactor: Sendable {
     private let headers: [[UInt8]]
@@ -14,12 +15,10 @@ package final class Redactor: Sendable {
     private let cookies: [[UInt8]]
     /// What stands in the place of a value; nil: `***`.
     private let markOf: (@Sendable (UnsafeRawBufferPointer) -> [UInt8])?
-    private let credentials: [CredentialStore]
+    let credentials: [CredentialStore]
     /// Of secrets that do not change.
-    private let fixedNeedles: [[UInt8]]
-    private static let mask: StaticString = "***"
-    /// Shorter values are not searched for: they would turn up by chance everywhere.
-    package static let secretBytesMin = 6
+    let fixedNeedles: NeedleSet
+    static let mask: StaticString = "***"
 
     package init(
         _ settings: RedactionSettings, credentials: [CredentialStore], secrets: [Secret] = [],
@@ -38,135 +37,13 @@ package final class Redactor: Sendable {
         let named = settings.cookies.map { Array($0.lowercased().utf8) }
         cookies = named.isEmpty ? [] : named + names(.cookie).map { Array($0.lowercased().utf8) }
         self.credentials = credentials
-        fixedNeedles = secrets.flatMap(Self.needles(of:))
+        fixedNeedles = Self.needles(of: secrets)
     }
 
     func hidesHeader(_ name: UnsafeRawBufferPointer) -> Bool { contains(headers, name) }
 
     private func contains(_ names: [[UInt8]], _ name: UnsafeRawBufferPointer) -> Bool {
         names.contains { candidate in candidate.withUnsafeBytes { equalsIgnoringCase(name, lowercased: $0) } }
-    }
-
-    // MARK: Live values
-
-    /// Replaces every live secret in `bytes`, raw, percent-encoded, base64-encoded or JSON-escaped, by `***`.
-    package func scrub(_ bytes: inout [UInt8]) {
-        for needle in fixedNeedles where needle.count <= bytes.count { replace(needle, in: &bytes) }
-        for store in credentials {
-            for needle in store.needles() where needle.count <= bytes.count { replace(needle, in: &bytes) }
-        }
-    }
-
-    /// Whether there is anything to scrub, told without a copy.
-    func finds(in bytes: UnsafeRawBufferPointer) -> Bool {
-        for needle in fixedNeedles where Self.holds(bytes, needle) { return true }
-        for store in credentials {
-            for needle in store.needles() where Self.holds(bytes, needle) { return true }
-        }
-        return false
-    }
-
-    private static func holds(_ bytes: UnsafeRawBufferPointer, _ needle: [UInt8]) -> Bool {
-        !needle.isEmpty && needle.count <= bytes.count && needle.withUnsafeBytes { find($0, in: bytes, from: 0) } != nil
-    }
-
-    /// As `scrub`, for bytes that may have been cut off: the beginning of a secret at their end is replaced too.
-    package func scrubCut(_ bytes: inout [UInt8]) {
-        scrub(&bytes)
-        var longest = 0
-        for needle in fixedNeedles { longest = max(longest, Self.cutLength(of: needle, in: bytes, above: longest)) }
-        for store in credentials {
-            for needle in store.needles() { longest = max(longest, Self.cutLength(of: needle, in: bytes, above: longest)) }
-        }
-        // Of a part no mark would tell anything.
-        if longest > 0 { bytes.replaceSubrange((bytes.count - longest)..., with: Self.mask.rawBytes) }
-    }
-
-    /// How much of the beginning of `needle` the bytes end with; 0 when too little to tell anything.
-    private static func cutLength(of needle: [UInt8], in bytes: [UInt8], above longest: Int) -> Int {
-        var count = min(needle.count - 1, bytes.count)
-        while count > longest, count >= cutBytesMin, !bytes.suffix(count).elementsEqual(needle.prefix(count)) { count -= 1 }
-        return count >= cutBytesMin ? count : 0
-    }
-
-    /// Fewer bytes of a secret tell nothing.
-    private static let cutBytesMin = 4
-
-    /// The spellings in which a secret is looked for.
-    package static func needles(of secret: Secret) -> [[UInt8]] {
-        secret.withBytes { raw in
-            guard raw.count >= secretBytesMin else { return [] }
-            var needles = [raw]
-            let encoded = percentEncoded(raw)
-            if encoded != raw {
-                needles.append(encoded)
-                // Some write the digits small.
-                let small = lowercasedEscapes(encoded)
-                if small != encoded { needles.append(small) }
-            }
-            // The last group depends on what follows in a longer text; without it the rest still matches.
-            let base64 = raw.withUnsafeBytes { Base64.encode($0) }
-            needles.append(Array(base64.prefix(raw.count / 3 * 4)))
-            var escaped: [UInt8] = []
-            for byte in raw {
-                if byte == 0x22 || byte == 0x5C { escaped.append(0x5C) }
-                escaped.append(byte)
-            }
-            if escaped != raw { needles.append(escaped) }
-            return needles
-        }
-    }
-
-    private static func lowercasedEscapes(_ encoded: [UInt8]) -> [UInt8] {
-        var small = encoded
-        for index in encoded.indices where encoded[index] == 0x25 {
-            for digit in [index + 1, index + 2] where digit < small.count && small[digit] &- 0x41 < 6 { small[digit] |= 0x20 }
-        }
-        return small
-    }
-
-    private func replace(_ needle: [UInt8], in bytes: inout [UInt8]) {
-        var searchStart = 0
-        while let found = Self.find(needle, in: bytes, from: searchStart) {
-            let mark = needle.withUnsafeBytes { self.mark(of: $0) }
-            bytes.replaceSubrange(found..<found + needle.count, with: mark)
-            searchStart = found + mark.count
-        }
-    }
-
-    /// Whether a live secret is in the bytes, in any of its spellings.
-    func holdsSecret(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        func isIn(_ needle: [UInt8]) -> Bool {
-            bytes.count >= needle.count && !needle.isEmpty && needle.withUnsafeBytes { Self.find($0, in: bytes, from: 0) != nil }
-        }
-        return fixedNeedles.contains(where: isIn) || credentials.contains { $0.needles().contains(where: isIn) }
-    }
-
-    /// One byte less than the longest spelling of a secret: so much of the end of a piece may be the beginning of one.
-    var overlap: Int {
-        let longest = credentials.map { $0.needles().map(\.count).max() ?? 0 }.max() ?? 0
-        return max(0, max(longest, fixedNeedles.map(\.count).max() ?? 0) - 1)
-    }
-
-    /// How many bytes at the end may be the beginning of a secret that goes on in what follows.
-    func beginningOfSecret(in bytes: UnsafeRawBufferPointer) -> Int {
-        var longest = 0
-        func look(_ needle: [UInt8]) {
-            needle.withUnsafeBytes { needle in
-                var count = min(needle.count - 1, bytes.count)
-                while count > longest, !Self.isBeginning(of: needle, bytes, count) { count -= 1 }
-                longest = max(longest, count)
-            }
-        }
-        fixedNeedles.forEach(look)
-        for store in credentials { store.needles().forEach(look) }
-        return longest
-    }
-
-    private static func isBeginning(of needle: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer, _ count: Int) -> Bool {
-        let start = bytes.count - count
-        for offset in 0..<count where bytes[start + offset] != needle[offset] { return false }
-        return true
     }
 
     /// What stands in the place of a hidden value.
@@ -212,39 +89,6 @@ package final class Redactor: Sendable {
             isFirst = false
         }
         return redacted
-    }
-
-    private static func find(_ needle: [UInt8], in bytes: [UInt8], from start: Int) -> Int? {
-        guard !needle.isEmpty, bytes.count - start >= needle.count else { return nil }
-        return bytes.withUnsafeBytes { bytes in needle.withUnsafeBytes { find($0, in: bytes, from: start) } }
-    }
-
-    /// Compares the first and the last byte of the needle at sixteen places at a time; only where both fit it looks closer. Each audit line
-    /// is searched for every live secret, so this is a part of every exchange.
-    private static func find(_ needle: UnsafeRawBufferPointer, in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
-        let distance = needle.count - 1
-        let last = bytes.count - needle.count
-        let head = SIMD16<UInt8>(repeating: needle[0])
-        let tail = SIMD16<UInt8>(repeating: needle[distance])
-        var index = start
-        while index + 15 <= last {
-            let heads = bytes.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self) .== head
-            let tails = bytes.loadUnaligned(fromByteOffset: index + distance, as: SIMD16<UInt8>.self) .== tail
-            if any(heads .& tails) {
-                for place in index..<index + 16 where matches(needle, bytes, at: place) { return place }
-            }
-            index += 16
-        }
-        while index <= last {
-            if matches(needle, bytes, at: index) { return index }
-            index += 1
-        }
-        return nil
-    }
-
-    private static func matches(_ needle: UnsafeRawBufferPointer, _ bytes: UnsafeRawBufferPointer, at index: Int) -> Bool {
-        for offset in 0..<needle.count where bytes[index + offset] != needle[offset] { return false }
-        return true
     }
 
     // MARK: Names
@@ -323,20 +167,23 @@ package final class Redactor: Sendable {
             redactPairs(body, isForm: true, into: &redacted)
             return redacted
         }
-        var index = 0
+        var copied = 0
+        var index = ByteNeedle.place(of: 0x22, in: body, from: 0, to: body.count)
         while index < body.count {
             // Every quote may open a name: where a stray quote turned strings inside out, the names are found all the same.
-            guard body[index] == 0x22, let end = nameEnd(body, from: index),
-                contains(json, UnsafeRawBufferPointer(rebasing: body[(index + 1)..<end])), let value = valueRange(body, after: end + 1)
-            else {
-                redacted.append(body[index])
+            if let end = nameEnd(body, from: index), contains(json, UnsafeRawBufferPointer(rebasing: body[(index + 1)..<end])),
+                let value = valueRange(body, after: end + 1)
+            {
+                redacted.append(contentsOf: body[copied..<value.lowerBound])
+                appendMark(of: value, in: body, to: &redacted)
+                copied = value.upperBound
+                index = copied
+            } else {
                 index += 1
-                continue
             }
-            redacted.append(contentsOf: body[index..<value.lowerBound])
-            appendMark(of: value, in: body, to: &redacted)
-            index = value.upperBound
+            index = ByteNeedle.place(of: 0x22, in: body, from: index, to: body.count)
         }
+        redacted.append(contentsOf: body[copied...])
         return redacted
     }
 

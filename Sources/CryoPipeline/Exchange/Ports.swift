@@ -206,7 +206,7 @@ extension TokenRefresher {
 }
 
 /// Takes finished audit lines. Called on workers; copies the bytes and returns at once.
-package protocol AuditSink: Sendable {
+package protocol AuditSink: AnyObject, Sendable {
     /// `line` is one JSON object without the final newline.
     func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome
 

@@ -50,6 +50,8 @@ package final class RoutePlan: Sendable {
     let methods: [[UInt8]]
     let stripPrefix: [UInt8]
     let name: [UInt8]
+    /// Its members of a record.
+    let auditNames: [UInt8]
     /// nil: no page of another site may use the route.
     let cors: CORSPlan?
     let retry: RetryRule
@@ -79,6 +81,7 @@ package final class RoutePlan: Sendable {
         methods = settings.methods.map { Array($0.utf8) }
         stripPrefix = Array((settings.stripPrefix ?? "").utf8)
         name = Array(settings.name.utf8)
+        auditNames = AuditName.members(route: settings.name, policy: policy?.settings.name, upstream: upstream.settings.name)
         cors = CORSPlan(settings.cors, routeMethods: settings.methods)
         retry = RetryRule(settings.retry)
         allowsTokenOverride = settings.allowedOverrides.contains(.token)
@@ -98,6 +101,8 @@ package final class RoutePlan: Sendable {
         methods = route.methods
         stripPrefix = route.stripPrefix
         name = route.name
+        auditNames = AuditName.members(
+            route: route.settings.name, policy: policy?.settings.name, upstream: route.upstream.settings.name)
         cors = route.cors
         retry = route.retry
         load = route.load

@@ -56,7 +56,7 @@ package final class CredentialStore: Sendable {
         /// Values that were in use a while ago and must still be redacted.
         var retired: [Secret] = []
         /// The spellings of all of them, made when one changes.
-        var needles: [[UInt8]] = []
+        var needles = NeedleSet.none
     }
 
     /// Retired secrets kept for redaction.
@@ -93,7 +93,7 @@ package final class CredentialStore: Sendable {
     package func session() -> Session { state.withLock { $0.session } }
 
     /// Every spelling of every secret of this token that was live lately, for redaction.
-    package func needles() -> [[UInt8]] { state.withLock { $0.needles } }
+    package func needles() -> NeedleSet { state.withLock { $0.needles } }
 
     /// Asks for a token newer than the one that failed. With `.waiting`, `resume` is called once, on any thread, unless the
     /// ticket is withdrawn first.
@@ -323,7 +323,7 @@ package final class CredentialStore: Sendable {
             secrets.append(credential.token)
             if let refreshToken = credential.refreshToken { secrets.append(refreshToken) }
         }
-        state.needles = secrets.flatMap { Redactor.needles(of: $0) }
+        state.needles = Redactor.needles(of: secrets)
     }
 
     private static func credential(

@@ -64,7 +64,7 @@ struct FilterParser {
         case .close, .and, .or: throw FilterError(column: column, message: "a condition or a word is missing before this")
         case .word(let bytes):
             try count(column)
-            return .word(ByteNeedle(Self.escaped(bytes), ignoresCase: true))
+            return .word(ByteNeedle(JSONEscape.escaped(bytes), ignoresCase: true))
         case .condition(let name, let sign, let value):
             try count(column)
             return try condition(name, sign, value, column)
@@ -76,13 +76,6 @@ struct FilterParser {
         if conditions > RecordFilter.conditionsMax {
             throw FilterError(column: column, message: "at most \(RecordFilter.conditionsMax) conditions")
         }
-    }
-
-    /// As the writer spells it within a JSON string.
-    private static func escaped(_ bytes: [UInt8]) -> [UInt8] {
-        var escaped: [UInt8] = []
-        bytes.withUnsafeBytes { JSONEscape.append($0, to: &escaped) }
-        return escaped
     }
 
     // MARK: Conditions

@@ -1,7 +1,7 @@
 // Holds lines of an audit file against a filter, looking no closer than it must.
 // Domain: worker
 
-import CryoJSON
+package import CryoJSON
 
 /// Belongs to one thread: its scanner keeps memory between lines.
 package final class RecordMatcher {

@@ -1,7 +1,7 @@
 // The spellings in which a secret that got into an audit file may stand there.
 // Domain: pure
 
-import CryoJSON
+package import CryoJSON
 
 package struct LeakedValue: Sendable {
     package struct Form: Sendable {
@@ -25,15 +25,15 @@ package struct LeakedValue: Sendable {
                 forms.append(Form(name: name, needle: needle))
             }
         }
-        let once = Self.escaped(value)
+        let once = JSONEscape.escaped(value)
         // A record is JSON, and a body within it may be JSON once more.
         add("raw", once)
         add("raw", value)
-        add("json", Self.escaped(once))
+        add("json", JSONEscape.escaped(once))
         // Some writers put a backslash before a slash too.
         let slashed = once.flatMap { $0 == 0x2F ? [0x5C, 0x2F] : [$0] }
         add("json", slashed)
-        add("json", Self.escaped(slashed))
+        add("json", JSONEscape.escaped(slashed))
         let percent = Self.percentEncoded(value)
         if percent != value {
             add("url", percent)
@@ -55,12 +55,6 @@ package struct LeakedValue: Sendable {
         }
         add("hex", value.flatMap { Array(Self.hexadecimal($0).utf8) }, ignoresCase: true)
         self.forms = forms
-    }
-
-    private static func escaped(_ bytes: [UInt8]) -> [UInt8] {
-        var escaped: [UInt8] = []
-        bytes.withUnsafeBytes { JSONEscape.append($0, to: &escaped) }
-        return escaped
     }
 
     private static func hexadecimal(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }

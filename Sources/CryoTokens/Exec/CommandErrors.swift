@@ -14,9 +14,7 @@ enum CommandErrors {
     static func excerpt(of errors: [UInt8], secrets: [Secret]) -> String? {
         let lines = errors.split { $0 == 0x0A || $0 == 0x0D }
         guard var line = lines.last(where: { $0.contains { $0 > 0x20 } }).map({ Array($0) }) else { return nil }
-        for secret in secrets {
-            for needle in Redactor.needles(of: secret) { replace(needle, in: &line) }
-        }
+        Redactor(RedactionSettings(), credentials: [], secrets: secrets).scrub(&line)
         var text: [UInt8] = []
         var isNamed = false
         for word in line.map({ $0 < 0x20 || $0 == 0x7F ? 0x20 : $0 }).split(separator: 0x20) {
@@ -51,18 +49,5 @@ enum CommandErrors {
     private static func namesSecret(_ word: ArraySlice<UInt8>) -> Bool {
         let lowered = String(decoding: word, as: UTF8.self).lowercased()
         return names.contains { name in lowered.hasSuffix(name) || lowered.hasSuffix(name + ":") || lowered.hasSuffix(name + "=") }
-    }
-
-    private static func replace(_ needle: [UInt8], in line: inout [UInt8]) {
-        guard !needle.isEmpty else { return }
-        var index = 0
-        while index + needle.count <= line.count {
-            if line[index...].starts(with: needle) {
-                line.replaceSubrange(index..<(index + needle.count), with: mask)
-                index += mask.count
-            } else {
-                index += 1
-            }
-        }
     }
 }

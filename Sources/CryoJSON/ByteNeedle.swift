@@ -16,47 +16,62 @@ package struct ByteNeedle: Sendable, Equatable {
         let spelled = isFolded ? bytes.map(Self.small) : bytes
         self.ignoresCase = isFolded
         self.bytes = spelled
-        rarest = spelled.indices.min { Self.frequency(spelled[$0]) < Self.frequency(spelled[$1]) } ?? 0
+        rarest = Self.rarest(in: spelled)
+    }
+
+    /// The place of the byte that records hold least of.
+    package static func rarest(in bytes: [UInt8]) -> Int {
+        bytes.indices.min { frequency(bytes[$0]) < frequency(bytes[$1]) } ?? 0
     }
 
     /// Where it begins for the first time at or after `start`.
     package func first(in text: UnsafeRawBufferPointer, from start: Int = 0) -> Int? {
         guard start >= 0, start <= text.count - bytes.count else { return nil }
         if bytes.isEmpty { return start }
-        return bytes.withUnsafeBytes { search($0, text, from: start) }
+        return bytes.withUnsafeBytes { Self.search($0, rarest, ignoresCase: ignoresCase, text, from: start) }
     }
 
-    func isPrefix(of text: UnsafeRawBufferPointer) -> Bool {
+    /// The same for a needle that lies somewhere else, is not empty, and is meant letter by letter.
+    package static func first(
+        of needle: UnsafeRawBufferPointer, rarest: Int, in text: UnsafeRawBufferPointer, from start: Int = 0
+    ) -> Int? {
+        guard start >= 0, start <= text.count - needle.count else { return nil }
+        return search(needle, rarest, ignoresCase: false, text, from: start)
+    }
+
+    package func isPrefix(of text: UnsafeRawBufferPointer) -> Bool {
         text.count >= bytes.count && bytes.withUnsafeBytes { Self.fits($0, text, at: 0, ignoresCase: ignoresCase) }
     }
 
-    func isSuffix(of text: UnsafeRawBufferPointer) -> Bool {
+    package func isSuffix(of text: UnsafeRawBufferPointer) -> Bool {
         text.count >= bytes.count && bytes.withUnsafeBytes { Self.fits($0, text, at: text.count - $0.count, ignoresCase: ignoresCase) }
     }
 
     /// Goes by memchr from one place of the rarest byte to the next, of the letter in both sizes where case is ignored. Comparing vectors
     /// of bytes in Swift was tried: a hundredth of the speed.
-    private func search(_ needle: UnsafeRawBufferPointer, _ text: UnsafeRawBufferPointer, from start: Int) -> Int? {
+    private static func search(
+        _ needle: UnsafeRawBufferPointer, _ rarest: Int, ignoresCase: Bool, _ text: UnsafeRawBufferPointer, from start: Int
+    ) -> Int? {
         let byte = needle[rarest]
         let last = text.count - needle.count
         let end = last + rarest + 1
         let hasTwoSizes = ignoresCase && byte &- 0x61 < 26
-        var next = Self.place(of: byte, in: text, from: start + rarest, to: end)
-        var nextLarge = hasTwoSizes ? Self.place(of: byte & 0xDF, in: text, from: start + rarest, to: end) : end
+        var next = place(of: byte, in: text, from: start + rarest, to: end)
+        var nextLarge = hasTwoSizes ? place(of: byte & 0xDF, in: text, from: start + rarest, to: end) : end
         while next < end || nextLarge < end {
             let found = min(next, nextLarge)
-            if Self.fits(needle, text, at: found - rarest, ignoresCase: ignoresCase) { return found - rarest }
+            if fits(needle, text, at: found - rarest, ignoresCase: ignoresCase) { return found - rarest }
             if next == found {
-                next = Self.place(of: byte, in: text, from: found + 1, to: end)
+                next = place(of: byte, in: text, from: found + 1, to: end)
             } else {
-                nextLarge = Self.place(of: byte & 0xDF, in: text, from: found + 1, to: end)
+                nextLarge = place(of: byte & 0xDF, in: text, from: found + 1, to: end)
             }
         }
         return nil
     }
 
-    /// `end` where there is none.
-    private static func place(of byte: UInt8, in text: UnsafeRawBufferPointer, from start: Int, to end: Int) -> Int {
+    /// Where the byte is for the first time; `end` where there is none.
+    package static func place(of byte: UInt8, in text: UnsafeRawBufferPointer, from start: Int, to end: Int) -> Int {
         guard start < end, let base = text.baseAddress, let found = memchr(base + start, Int32(byte), end - start) else { return end }
         return UnsafeRawPointer(found) - base
     }
