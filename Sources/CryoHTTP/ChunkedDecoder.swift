@@ -174,7 +174,7 @@ package struct ChunkedDecoder: Sendable {
         case 0x0D: phase = .trailerLineFeed
         case 0x09, 0x20..<0x7F, 0x80...0xFF:
             if trailers.bytes.count >= Self.trailerBytesMax { return fail("trailers are too large") }
-            trailers.bytes.append(byte)
+            trailers.appendByte(byte)
         default: fail("control character in the trailers")
         }
     }
@@ -187,8 +187,10 @@ package struct ChunkedDecoder: Sendable {
         }
         if trailers.lines.count >= Self.trailerLinesMax { return fail("too many trailer lines") }
         switch trailers.bytes.withUnsafeBytes({ parseFieldLine($0, line) }) {
-        case .line(let field):
-            trailers.addLine(field)
+        case .line(var field):
+            // Line ends are not kept.
+            field.isWire = false
+            trailers.add(field)
             trailerLineStart = line.upperBound
             phase = .trailer
         case .malformed(let reason): fail(reason)

@@ -11,13 +11,40 @@ package func isTokenByte(_ byte: UInt8) -> Bool {
 
 /// True when `bytes` is a non-empty token.
 package func isToken(_ bytes: UnsafeRawBufferPointer) -> Bool {
-    guard !bytes.isEmpty else { return false }
-    var index = 0
-    while index < bytes.count {
-        if !isTokenByte(bytes[index]) { return false }
-        index += 1
-    }
-    return true
+    !bytes.isEmpty && endOfToken(bytes, from: 0, to: bytes.count) == bytes.count
+}
+
+/// The index of the first byte in `lower..<upper` that is no `tchar`, or `upper`.
+///
+/// Nearly all of a name is letters and hyphens: those are recognized eight at a time, every other byte by itself.
+@inline(__always)
+func endOfToken(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: Int) -> Int {
+    guard lower < upper, let base = bytes.baseAddress else { return upper }
+    var index = lower
+    repeat {
+        if upper &- index >= 8 {
+            let usual = lettersAndHyphens(base.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            if usual == 0x8080_8080_8080_8080 {
+                index &+= 8
+                continue
+            }
+            index &+= (usual ^ 0x8080_8080_8080_8080).trailingZeroBitCount >> 3
+        }
+        guard isTokenByte(base.load(fromByteOffset: index, as: UInt8.self)) else { return index }
+        index &+= 1
+    } while index < upper
+    return upper
+}
+
+/// The highest bit of each byte that is an ASCII letter or a hyphen. Only seven bits of each byte are added, so no carry leaves its byte.
+@inline(__always)
+private func lettersAndHyphens(_ word: UInt64) -> UInt64 {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let low = word & (ones &* 0x7F)
+    let folded = low | (ones &* 0x20)
+    let isLetter = (folded &+ ones &* (0x80 - 0x61)) & ~(folded &+ ones &* (0x80 - 0x7B))
+    let isNoHyphen = (low ^ (ones &* 0x2D)) &+ ones &* 0x7F
+    return (isLetter | ~isNoHyphen) & ~word & (ones &* 0x80)
 }
 
 /// The value of a hexadecimal digit, or nil.
@@ -44,30 +71,30 @@ package func parseDecimal(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
 
 /// The index of the first control byte (below 0x20 except HTAB, or DEL) in `lower..<upper`, or `upper`. CR, LF and NUL count.
 ///
-/// Eight bytes at a time: two exact carry tests find a byte below 0x20 and a byte equal to 0x7F.
+/// Eight bytes at a time: two carry tests find a byte below 0x20 and a byte equal to 0x7F. A carry may mark further bytes behind the
+/// first one found, never before it.
+@inline(__always)
 func firstControl(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: Int) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101
     let highs: UInt64 = 0x8080_8080_8080_8080
+    guard lower < upper, let base = bytes.baseAddress else { return upper }
     var index = lower
-    while index < upper {
-        if upper - index >= 8 {
-            let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+    repeat {
+        if upper &- index >= 8 {
+            let word = base.loadUnaligned(fromByteOffset: index, as: UInt64.self)
             let flipped = word ^ (ones &* 0x7F)
             let below = (word &- ones &* 0x20) & ~word & highs
             let deleted = (flipped &- ones) & ~flipped & highs
             if below | deleted == 0 {
-                index += 8
+                index &+= 8
                 continue
             }
+            index &+= (below | deleted).trailingZeroBitCount >> 3
         }
-        // At most eight single steps before the word test is tried again, so that one HTAB does not slow the rest down.
-        let stop = min(index + 8, upper)
-        while index < stop {
-            let byte = bytes[index]
-            if (byte < 0x20 && byte != 0x09) || byte == 0x7F { return index }
-            index += 1
-        }
-    }
+        let byte = base.load(fromByteOffset: index, as: UInt8.self)
+        if (byte < 0x20 && byte != 0x09) || byte == 0x7F { return index }
+        index &+= 1
+    } while index < upper
     return upper
 }
 
@@ -95,6 +122,18 @@ func scanLine(_ bytes: UnsafeRawBufferPointer, from start: Int) -> LineScan {
     }
 }
 
+extension FieldLine {
+    /// The line `range` of `bytes`, whose name ends at `colon`, and behind which a CRLF stands. Positions are stored relative to `base`.
+    init(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, colon: Int, base: Int) {
+        let value = trimmed(bytes, colon + 1..<range.upperBound)
+        let blanks = value.lowerBound - colon - 1
+        let isWire = value.upperBound == range.upperBound && (value.isEmpty ? blanks == 0 : blanks == 1 && bytes[colon + 1] == 0x20)
+        self.init(
+            nameStart: range.lowerBound - base, nameCount: colon - range.lowerBound, valueStart: value.lowerBound - base,
+            valueCount: value.count, mark: NameMark(UnsafeRawBufferPointer(rebasing: bytes[range.lowerBound..<colon])), isWire: isWire)
+    }
+}
+
 /// What `parseFieldLine` made of a line.
 enum FieldLineParse {
     case line(FieldLine)
@@ -105,13 +144,7 @@ enum FieldLineParse {
 ///
 /// Strict: a token, directly a colon, a value without its surrounding SP and HTAB (RFC 9112 §5.1). Folding is refused (§5.2).
 func parseFieldLine(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, base: Int = 0) -> FieldLineParse {
-    var colon = range.lowerBound
-    while colon < range.upperBound {
-        let byte = bytes[colon]
-        // Nearly all of a name is letters and hyphens.
-        guard (byte | 0x20) &- 0x61 < 26 || byte == 0x2D || isTokenByte(byte) else { break }
-        colon += 1
-    }
+    let colon = endOfToken(bytes, from: range.lowerBound, to: range.upperBound)
     guard colon < range.upperBound else { return .malformed("field line without a colon") }
     guard bytes[colon] == 0x3A else {
         let isBlank = bytes[colon] == 0x20 || bytes[colon] == 0x09
@@ -119,14 +152,11 @@ func parseFieldLine(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, base: 
         return .malformed(isBlank ? "whitespace in or after a field name" : "field name is not a token")
     }
     guard colon > range.lowerBound else { return .malformed("empty field name") }
-    let value = trimmed(bytes, colon + 1..<range.upperBound)
-    return .line(
-        FieldLine(
-            nameStart: range.lowerBound - base, nameCount: colon - range.lowerBound, valueStart: value.lowerBound - base,
-            valueCount: value.count))
+    return .line(FieldLine(bytes, range, colon: colon, base: base))
 }
 
 /// `range` without surrounding SP and HTAB.
+@inline(__always)
 func trimmed(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>) -> Range<Int> {
     var lower = range.lowerBound
     var upper = range.upperBound

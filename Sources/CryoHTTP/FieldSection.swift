@@ -1,56 +1,27 @@
-// A field section (RFC 9110 §6.3): field lines as ranges over one byte array, in the order received.
+// A field section (RFC 9110 §6.3): field lines as ranges over one run of bytes, in the order received.
 // Domain: pure
 
-/// One field line as byte ranges into the section that owns it. A removed line has `isRemoved` set and is skipped by every reader.
-package struct FieldLine: Sendable, Equatable {
-    package var nameStart: UInt32
-    package var nameCount: UInt32
-    package var valueStart: UInt32
-    package var valueCount: UInt32
-
-    @inlinable
-    package init(nameStart: Int, nameCount: Int, valueStart: Int, valueCount: Int) {
-        self.nameStart = UInt32(truncatingIfNeeded: nameStart)
-        self.nameCount = UInt32(truncatingIfNeeded: nameCount)
-        self.valueStart = UInt32(truncatingIfNeeded: valueStart)
-        self.valueCount = UInt32(truncatingIfNeeded: valueCount)
-    }
-
-    @inlinable package var isRemoved: Bool { nameCount == 0 }
-    @inlinable package var name: Range<Int> { Int(nameStart)..<Int(nameStart) + Int(nameCount) }
-    @inlinable package var value: Range<Int> { Int(valueStart)..<Int(valueStart) + Int(valueCount) }
-}
-
-/// The fields of one message. One array holds the bytes, one the ranges; no `String` is made per field.
+/// The fields of one message. One block holds lines and bytes; no `String` is made per field.
 ///
-/// Parsers copy a whole head (start line included) into `bytes` and add lines over it; `append` adds bytes at the end.
+/// Parsers copy a whole head (start line included) into it and add lines over it; `append` adds bytes at the end.
 /// Duplicates are kept in order (RFC 9110 §5.3: only the same name's order matters, we keep all of it).
-package struct FieldSection: Sendable {
-    package var bytes: [UInt8]
-    package private(set) var lines: [FieldLine]
-    /// The marks of every name that is or was here. A name whose mark is missing is not here, and most that are asked for are not:
-    /// that saves the walk over the lines.
-    package private(set) var marks: UInt64 = 0
+// SAFETY: a value like any other: the block is changed only by a section that is its one owner, others copy it first.
+@usableFromInline
+package struct FieldSection: @unchecked Sendable {
+    @usableFromInline package var block: FieldBlock?
+    /// The marks of every name that is here, perhaps of some that were. A name whose mark is missing is not here, and most that are asked
+    /// for are not: that saves the walk over the lines.
+    @usableFromInline package var marks = NameMarks()
 
-    package init() {
-        bytes = []
-        lines = []
-    }
+    package init() {}
 
-    /// Makes a section over `bytes` (a raw head) with `lines` in it; more are added with `addLine`.
-    package init(over bytes: [UInt8], lines: [FieldLine] = []) {
-        self.bytes = bytes
-        self.lines = lines
-        for line in lines { marks |= mark(of: line) }
-    }
+    /// Makes a section over `bytes` without lines in it.
+    package init(over bytes: [UInt8]) { bytes.withUnsafeBytes { appendBytes($0) } }
 
-    /// A copy that can be changed: with room for lines to come, so that neither array grows again.
+    /// A copy that can be changed: with room for lines to come, so that it need not grow.
     package func copy(reservingBytes: Int, lines reservedLines: Int) -> FieldSection {
         var copy = FieldSection()
-        copy.bytes.reserveCapacity(bytes.count + reservingBytes)
-        copy.bytes.append(contentsOf: bytes)
-        copy.lines.reserveCapacity(lines.count + reservedLines)
-        copy.lines.append(contentsOf: lines)
+        copy.block = copyOfBlock(linesMax: lines.count + reservedLines, bytesMax: bytes.count + reservingBytes)
         copy.marks = marks
         return copy
     }
@@ -58,56 +29,54 @@ package struct FieldSection: Sendable {
     /// Becomes a copy of `other`, in the memory that is here already where that is large enough.
     package mutating func take(_ other: borrowing FieldSection, reservingBytes: Int, lines reservedLines: Int) {
         removeAll()
-        bytes.reserveCapacity(other.bytes.count + reservingBytes)
-        other.bytes.withUnsafeBytes { bytes.append(contentsOf: $0) }
-        lines.reserveCapacity(other.lines.count + reservedLines)
-        other.lines.withUnsafeBufferPointer { lines.append(contentsOf: $0) }
+        makeRoom(bytes: other.bytes.count + reservingBytes, lines: other.lines.count + reservedLines)
+        other.block?.withMemory { old in block?.withMemory { $0.fill(from: old) } }
         marks = other.marks
     }
 
-    /// `line` lies over bytes that are here already.
-    package mutating func addLine(_ line: FieldLine) {
-        marks |= mark(of: line)
-        lines.append(line)
+    package mutating func removeAll(keepingCapacity: Bool = true) {
+        marks = NameMarks()
+        guard keepingCapacity, isKnownUniquelyReferenced(&block) else {
+            block = nil
+            return
+        }
+        block?.withMemory {
+            $0.extent.pointee.lines = 0
+            $0.extent.pointee.bytes = 0
+        }
     }
-
-    package mutating func reserveLines(_ count: Int) { lines.reserveCapacity(count) }
 
     /// Takes out what was added last, until the section is as long as it was.
     package mutating func truncate(bytes byteCount: Int, lines lineCount: Int) {
-        bytes.removeLast(bytes.count - byteCount)
-        lines.removeLast(lines.count - lineCount)
-    }
-
-    package mutating func removeAll(keepingCapacity: Bool = true) {
-        bytes.removeAll(keepingCapacity: keepingCapacity)
-        lines.removeAll(keepingCapacity: keepingCapacity)
-        marks = 0
-    }
-
-    /// Appends a line. The caller guarantees that name and value are valid (RFC 9110 §5.1, §5.5): no CR, LF or NUL.
-    /// Its bytes are laid down as they go on the wire, so that a run of lines can be sent by one copy.
-    package mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
-        let start = bytes.count
-        let valueStart = name.count + (value.isEmpty ? 1 : 2)
-        let length = valueStart + value.count + 2
-        withUnsafeTemporaryAllocation(byteCount: length, alignment: 1) { line in
-            line.copyMemory(from: name)
-            line[name.count] = 0x3A
-            line[valueStart - 1] = value.isEmpty ? 0x3A : 0x20
-            UnsafeMutableRawBufferPointer(rebasing: line[valueStart...]).copyMemory(from: value)
-            line[length - 2] = 0x0D
-            line[length - 1] = 0x0A
-            bytes.append(contentsOf: line)
+        precondition(byteCount <= bytes.count && lineCount <= lines.count)
+        guard byteCount < bytes.count || lineCount < lines.count else { return }
+        makeRoom(bytes: 0, lines: 0)
+        block?.withMemory {
+            $0.extent.pointee.lines = lineCount
+            $0.extent.pointee.bytes = byteCount
         }
-        marks |= nameMark(name)
-        lines.append(FieldLine(nameStart: start, nameCount: name.count, valueStart: start + valueStart, valueCount: value.count))
     }
 
+    /// Appends a line. The caller guarantees that name and value are valid (RFC 9110 §5.1, §5.5): no CR, LF or NUL, and that they do not
+    /// lie in this section. Its bytes are laid down as they go on the wire, so that a run of lines can be sent by one copy.
+    @inlinable @inline(__always)
+    package mutating func append(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer) {
+        append(name, NameMark(name), value)
+    }
+
+    @usableFromInline
+    mutating func append(_ name: UnsafeRawBufferPointer, _ mark: NameMark, _ value: UnsafeRawBufferPointer) {
+        makeRoom(bytes: name.count &+ value.count &+ 4, lines: 1)
+        marks.insert(mark)
+        block?.withMemory { $0.add($0.write(name: name, value: value, mark: mark)) }
+    }
+
+    @inlinable
     package mutating func append(_ name: StaticString, _ value: [UInt8]) {
         value.withUnsafeBytes { append(name: name.rawBytes, value: $0) }
     }
 
+    @inlinable
     package mutating func append(_ name: StaticString, _ value: StaticString) {
         append(name: name.rawBytes, value: value.rawBytes)
     }
@@ -121,52 +90,85 @@ package struct FieldSection: Sendable {
     package mutating func remove(_ name: StaticString) { if mayContain(name) { removeLines(name) } }
 
     @usableFromInline
-    package mutating func removeLines(_ name: StaticString) {
+    mutating func removeLines(_ name: StaticString) {
         // Looked for before anything is changed: a section whose lines are shared is copied only when there is something to remove.
-        var found = search(name, from: 0)
-        while let index = found {
-            lines[index].nameCount = 0
-            found = search(name, from: index + 1)
+        guard firstIndex(of: name) != nil else { return }
+        let mark = NameMark(name)
+        remove { memory, index in memory.lines[index].mark == mark && memory.hasName(name.rawBytes, at: index) }
+    }
+
+    /// Removes the lines that `isUnwanted`, and forgets the marks that are gone with them.
+    @inline(__always)
+    mutating func remove(where isUnwanted: (FieldMemory, Int) -> Bool) {
+        makeRoom(bytes: 0, lines: 0)
+        var left = NameMarks()
+        block?.withMemory { memory in
+            var index = 0
+            while index < memory.extent.pointee.lines {
+                if !memory.lines[index].isRemoved {
+                    if isUnwanted(memory, index) {
+                        memory.lines[index].nameCount = 0
+                    } else {
+                        left.insert(memory.lines[index].mark)
+                    }
+                }
+                index &+= 1
+            }
+        }
+        marks = left
+    }
+
+    package mutating func remove(at index: Int) {
+        precondition(lines.indices.contains(index))
+        makeRoom(bytes: 0, lines: 0)
+        block?.withMemory { $0.lines[index].nameCount = 0 }
+    }
+
+    /// Gives line `index` another value, which must not lie in this section; it keeps its place and name. The caller guarantees that the
+    /// value is valid.
+    package mutating func setValue(at index: Int, _ value: UnsafeRawBufferPointer) {
+        let name = lines[index].name
+        guard !name.isEmpty else { return }
+        makeRoom(bytes: name.count + value.count + 4, lines: 0)
+        block?.withMemory { memory in
+            let mark = memory.lines[index].mark
+            memory.lines[index] = memory.write(name: memory.slice(name), value: value, mark: mark)
         }
     }
 
-    package mutating func remove(at index: Int) { lines[index].nameCount = 0 }
-
-    /// Gives line `index` another value; it keeps its place and name. The caller guarantees that the value is valid.
-    package mutating func setValue(at index: Int, _ value: [UInt8]) {
-        lines[index].valueStart = UInt32(truncatingIfNeeded: bytes.count)
-        lines[index].valueCount = UInt32(truncatingIfNeeded: value.count)
-        bytes.append(contentsOf: value)
-    }
+    package mutating func setValue(at index: Int, _ value: [UInt8]) { value.withUnsafeBytes { setValue(at: index, $0) } }
 
     /// False when no line has that name (lower case); true says nothing.
     @inlinable @inline(__always)
-    package func mayContain(_ name: StaticString) -> Bool { marks & nameMark(name.rawBytes) != 0 }
-
-    private func mark(of line: FieldLine) -> UInt64 { bytes.withUnsafeBytes { nameMark(UnsafeRawBufferPointer(rebasing: $0[line.name])) } }
+    package func mayContain(_ name: StaticString) -> Bool { marks.contains(NameMark(name)) }
 
     /// True when line `index` is named `name`, compared without case (RFC 9110 §5.1). `name` must be lower case.
     @inlinable
     package func has(_ name: StaticString, at index: Int) -> Bool {
-        let line = lines[index]
-        guard Int(line.nameCount) == name.utf8CodeUnitCount, line.nameCount > 0 else { return false }
-        return bytes.withUnsafeBytes { equalsIgnoringCase(UnsafeRawBufferPointer(rebasing: $0[line.name]), lowercased: name.rawBytes) }
+        guard let block else { return false }
+        return block.withMemory { memory in
+            precondition(index >= 0 && index < memory.extent.pointee.lines)
+            return memory.lines[index].mark == NameMark(name) && memory.hasName(name.rawBytes, at: index)
+        }
     }
 
     /// The first line of that name at or after `start`.
     @inlinable @inline(__always)
     package func firstIndex(of name: StaticString, from start: Int = 0) -> Int? {
-        mayContain(name) ? search(name, from: start) : nil
+        mayContain(name) ? search(name.rawBytes, NameMark(name), from: start) : nil
     }
 
     @usableFromInline
-    package func search(_ name: StaticString, from start: Int) -> Int? {
-        var index = start
-        while index < lines.count {
-            if has(name, at: index) { return index }
-            index += 1
+    func search(_ name: UnsafeRawBufferPointer, _ mark: NameMark, from start: Int) -> Int? {
+        guard let block, start >= 0 else { return nil }
+        return block.withMemory { memory in
+            var index = start
+            while index < memory.extent.pointee.lines {
+                if memory.lines[index].mark == mark, memory.hasName(name, at: index) { return index }
+                index &+= 1
+            }
+            return nil
         }
-        return nil
     }
 
     @inlinable @inline(__always)
@@ -177,33 +179,36 @@ package struct FieldSection: Sendable {
     package func count(of name: StaticString) -> Int { mayContain(name) ? countLines(name) : 0 }
 
     @usableFromInline
-    package func countLines(_ name: StaticString) -> Int {
+    func countLines(_ name: StaticString) -> Int {
         var count = 0
-        for index in lines.indices where has(name, at: index) { count += 1 }
+        var next = firstIndex(of: name)
+        while let index = next {
+            count += 1
+            next = firstIndex(of: name, from: index + 1)
+        }
         return count
     }
 
     /// The value of the first line of that name, as a copy. Cold paths and tests; the data path uses `withValue`.
-    package func value(of name: StaticString) -> [UInt8]? {
-        guard let index = firstIndex(of: name) else { return nil }
-        return Array(bytes[lines[index].value])
+    package func value(of name: StaticString) -> [UInt8]? { withValue(of: name) { Array($0) } }
+
+    @inlinable @inline(__always)
+    package func withValue<R>(at index: Int, _ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+        let value = lines[index].value
+        return try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[value])) }
     }
 
-    @inlinable
-    package func withValue<R>(at index: Int, _ body: (UnsafeRawBufferPointer) -> R) -> R {
-        bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[lines[index].value])) }
-    }
-
-    @inlinable
-    package func withName<R>(at index: Int, _ body: (UnsafeRawBufferPointer) -> R) -> R {
-        bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[lines[index].name])) }
+    @inlinable @inline(__always)
+    package func withName<R>(at index: Int, _ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+        let name = lines[index].name
+        return try bytes.withUnsafeBytes { try body(UnsafeRawBufferPointer(rebasing: $0[name])) }
     }
 
     /// The value of the first line of that name, or nil.
-    @inlinable
-    package func withValue<R>(of name: StaticString, _ body: (UnsafeRawBufferPointer) -> R) -> R? {
+    @inlinable @inline(__always)
+    package func withValue<R>(of name: StaticString, _ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R? {
         guard let index = firstIndex(of: name) else { return nil }
-        return withValue(at: index, body)
+        return try withValue(at: index, body)
     }
 
     /// True when the fields of that name, read as a comma-separated list, hold `token` (lower case), compared without case.
@@ -211,143 +216,231 @@ package struct FieldSection: Sendable {
     package func listContains(_ name: StaticString, token: StaticString) -> Bool { mayContain(name) && searchLists(name, token) }
 
     @usableFromInline
-    package func searchLists(_ name: StaticString, _ token: StaticString) -> Bool {
-        for index in lines.indices where has(name, at: index) {
+    func searchLists(_ name: StaticString, _ token: StaticString) -> Bool {
+        var next = firstIndex(of: name)
+        while let index = next {
             let found = withValue(at: index) { value in
                 var found = false
                 forEachListElement(value) { if equalsIgnoringCase($0, lowercased: token.rawBytes) { found = true } }
                 return found
             }
             if found { return true }
+            next = firstIndex(of: name, from: index + 1)
         }
         return false
     }
 }
 
 extension FieldSection {
-    /// Calls `body` with the bytes of all lines that are not removed, as they go on the wire, in order and in as few pieces as there are.
-    package func forEachRun(_ body: (UnsafeRawBufferPointer) -> Void) {
-        bytes.withUnsafeBytes { bytes in
-            var run = 0..<0
-            func end() {
-                if !run.isEmpty { body(UnsafeRawBufferPointer(rebasing: bytes[run])) }
-                run = 0..<0
+    /// Calls `body` with the lines that may have one of the names of `marks`; with their bytes it finds out.
+    @inline(__always)
+    func forEachLine(marked wanted: NameMarks, _ body: (FieldLine, UnsafeRawBufferPointer) -> Void) {
+        guard let block, marks.intersects(wanted) else { return }
+        block.withMemory { memory in
+            var index = 0
+            while index < memory.extent.pointee.lines {
+                if wanted.contains(memory.lines[index].mark), !memory.lines[index].isRemoved { body(memory.lines[index], memory.filled) }
+                index &+= 1
             }
-            for line in lines where !line.isRemoved {
-                let start = Int(line.nameStart)
-                guard let next = line.wireEnd(in: bytes) else {
-                    end()
-                    spell(line, bytes, body)
-                    continue
-                }
-                if start != run.upperBound {
-                    end()
-                    run = start..<next
-                } else {
-                    run = run.lowerBound..<next
-                }
-            }
-            end()
+        }
+    }
+}
+
+// MARK: What lies in it
+
+extension FieldSection {
+    /// The lines in order, removed ones among them.
+    @usableFromInline
+    package struct Lines: RandomAccessCollection {
+        @usableFromInline package let block: FieldBlock?
+        @usableFromInline package let endIndex: Int
+
+        @inlinable @inline(__always)
+        package init(_ block: FieldBlock?) {
+            self.block = block
+            endIndex = block?.header.lines ?? 0
+        }
+
+        @inlinable @inline(__always) package var startIndex: Int { 0 }
+        @inlinable @inline(__always) package var count: Int { endIndex }
+
+        @inlinable @inline(__always)
+        package subscript(index: Int) -> FieldLine {
+            precondition(index >= 0 && index < endIndex)
+            // Not nil: there is a line.
+            return block.unsafelyUnwrapped.withMemory { $0.lines[index] }
         }
     }
 
-    /// A line whose value lies elsewhere, or with other whitespace than one space before it.
-    private func spell(_ line: FieldLine, _ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
-        let separator: StaticString = ": "
-        let lineEnd: StaticString = "\r\n"
-        body(UnsafeRawBufferPointer(rebasing: bytes[line.name]))
-        body(UnsafeRawBufferPointer(rebasing: separator.rawBytes[..<(line.valueCount == 0 ? 1 : 2)]))
-        body(UnsafeRawBufferPointer(rebasing: bytes[line.value]))
-        body(lineEnd.rawBytes)
+    /// The bytes that the ranges of the lines are of.
+    @usableFromInline
+    package struct Bytes: RandomAccessCollection {
+        @usableFromInline package let block: FieldBlock?
+        @usableFromInline package let endIndex: Int
+
+        @inlinable @inline(__always)
+        package init(_ block: FieldBlock?) {
+            self.block = block
+            endIndex = block?.header.bytes ?? 0
+        }
+
+        /// How many bytes there is memory for.
+        @inlinable @inline(__always) package var capacity: Int { block?.header.bytesMax ?? 0 }
+        @inlinable @inline(__always) package var startIndex: Int { 0 }
+        @inlinable @inline(__always) package var count: Int { endIndex }
+
+        @inlinable @inline(__always)
+        package subscript(index: Int) -> UInt8 {
+            precondition(index >= 0 && index < endIndex)
+            return withUnsafeBytes { $0[index] }
+        }
+
+        @inlinable @inline(__always)
+        package func withUnsafeBytes<R>(_ body: (UnsafeRawBufferPointer) throws -> R) rethrows -> R {
+            guard let block else { return try body(UnsafeRawBufferPointer(start: nil, count: 0)) }
+            return try block.withMemory { try body($0.filled) }
+        }
+
+        @inlinable
+        package func withContiguousStorageIfAvailable<R>(_ body: (UnsafeBufferPointer<UInt8>) throws -> R) rethrows -> R? {
+            try withUnsafeBytes { try $0.withMemoryRebound(to: UInt8.self) { try body($0) } }
+        }
     }
+
+    @inlinable @inline(__always) package var lines: Lines { Lines(block) }
+    @inlinable @inline(__always) package var bytes: Bytes { Bytes(block) }
+}
+
+// MARK: Room
+
+extension FieldSection {
+    /// Makes this section the one owner of a block with that much room.
+    @inlinable @inline(__always)
+    package mutating func makeRoom(bytes: Int, lines: Int) {
+        if isKnownUniquelyReferenced(&block), block.unsafelyUnwrapped.withMemory({ $0.hasRoom(lines: lines, bytes: bytes) }) { return }
+        move(addingBytes: bytes, lines: lines)
+    }
+
+    @usableFromInline
+    mutating func move(addingBytes: Int, lines addedLines: Int) {
+        // Twice what is here, so that many small additions do not copy it each time.
+        let linesMax = Swift.max(16, Swift.max(lines.count + addedLines, addedLines == 0 ? 0 : lines.count * 2))
+        let bytesMax = Swift.max(512, Swift.max(bytes.count + addingBytes, addingBytes == 0 ? 0 : bytes.count * 2))
+        block = copyOfBlock(linesMax: linesMax, bytesMax: bytesMax)
+    }
+
+    private func copyOfBlock(linesMax: Int, bytesMax: Int) -> FieldBlock {
+        let made = FieldBlock.make(linesMax: linesMax, bytesMax: bytesMax)
+        block?.withMemory { old in made.withMemory { $0.fill(from: old) } }
+        return made
+    }
+
+    /// For parsers, which add a line over bytes that are here or come before anything else is done.
+    @inline(__always)
+    mutating func add(_ line: FieldLine) {
+        makeRoom(bytes: 0, lines: 1)
+        marks.insert(line.mark)
+        block?.withMemory { $0.add(line) }
+    }
+
+    /// Adds bytes that lines lie over.
+    mutating func appendBytes(_ more: UnsafeRawBufferPointer) {
+        makeRoom(bytes: more.count, lines: 0)
+        block?.withMemory { $0.add(more) }
+    }
+
+    mutating func appendByte(_ byte: UInt8) {
+        makeRoom(bytes: 1, lines: 0)
+        block?.withMemory { $0.add(byte) }
+    }
+
+    /// Empties the section for another message. Keeps its memory when nobody else has it and it is no larger than usual.
+    mutating func startOver() {
+        dropLarge()
+        removeAll()
+    }
+
+    /// For who holds the section only for its memory.
+    mutating func dropLarge() { if let block, block.header.bytesMax > Self.keptBytesMax { self = FieldSection() } }
+
+    /// A larger block is given back with its message.
+    private static let keptBytesMax = 4096
+}
+
+extension FieldMemory {
+    /// Copies all of another block into this one, which is empty. There is room for it.
+    @inline(__always)
+    func fill(from other: FieldMemory) {
+        lines.update(from: other.lines, count: other.extent.pointee.lines)
+        extent.pointee.lines = other.extent.pointee.lines
+        add(other.filled)
+    }
+
+    /// True when line `index` has that name (lower case), compared without case. A removed line has none.
+    @inlinable @inline(__always)
+    package func hasName(_ name: UnsafeRawBufferPointer, at index: Int) -> Bool {
+        lines[index].nameCount > 0 && equalsIgnoringCase(slice(lines[index].name), lowercased: name)
+    }
+
+    /// Lays a line down at the end. There is room for it.
+    @inlinable @inline(__always)
+    package func write(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, mark: NameMark) -> FieldLine {
+        let start = extent.pointee.bytes
+        var end = bytes + start
+        if let from = name.baseAddress { end.copyMemory(from: from, byteCount: name.count) }
+        end += name.count
+        // The two bytes are told as the number that lies in memory as they do.
+        end.storeBytes(of: UInt16(littleEndian: 0x203A), as: UInt16.self)
+        end += value.isEmpty ? 1 : 2
+        let valueStart = end - bytes
+        if let from = value.baseAddress { end.copyMemory(from: from, byteCount: value.count) }
+        end += value.count
+        end.storeBytes(of: UInt16(littleEndian: 0x0A0D), as: UInt16.self)
+        extent.pointee.bytes = valueStart &+ value.count &+ 2
+        return FieldLine(
+            nameStart: start, nameCount: name.count, valueStart: valueStart, valueCount: value.count, mark: mark, isWire: true)
+    }
+}
+
+// MARK: The wire
+
+extension FieldSection {
+    /// Calls `body` with the bytes of all lines that are not removed, as they go on the wire, in order and in as few pieces as there are.
+    @inlinable @inline(__always)
+    package func forEachRun(_ body: (UnsafeRawBufferPointer) -> Void) {
+        block?.withMemory { memory in
+            var start = 0
+            var end = 0
+            var index = 0
+            while index < memory.extent.pointee.lines {
+                let line = memory.lines[index]
+                index &+= 1
+                if line.isRemoved { continue }
+                if !line.isWire || Int(line.nameStart) != end {
+                    if start < end { body(memory.slice(start..<end)) }
+                    start = Int(line.nameStart)
+                    end = start
+                }
+                if line.isWire { end = line.wire.upperBound } else { line.spell(memory.filled, body) }
+            }
+            if start < end { body(memory.slice(start..<end)) }
+        }
+    }
+
+    /// No more than this goes on the wire.
+    @inlinable @inline(__always)
+    package var wireBytesMax: Int { bytes.count + 4 * lines.count }
 }
 
 extension FieldLine {
-    /// The position behind the line's CRLF when its bytes lie in one piece as they go on the wire: `name: value` CRLF, or `name:` CRLF.
-    fileprivate func wireEnd(in bytes: UnsafeRawBufferPointer) -> Int? {
-        let nameEnd = Int(nameStart) + Int(nameCount)
-        let valueEnd = Int(valueStart) + Int(valueCount)
-        let isSpaced = Int(valueStart) == nameEnd + 2 && valueCount > 0
-        guard isSpaced || (Int(valueStart) == nameEnd + 1 && valueCount == 0), bytes.count >= valueEnd + 2, bytes[nameEnd] == 0x3A,
-            !isSpaced || bytes[nameEnd + 1] == 0x20, bytes[valueEnd] == 0x0D, bytes[valueEnd + 1] == 0x0A
-        else { return nil }
-        return valueEnd + 2
-    }
-}
-
-/// One bit of 64 for a field name: the same for names that differ in case only (RFC 9110 §5.1).
-@inlinable @inline(__always)
-package func nameMark(_ name: UnsafeRawBufferPointer) -> UInt64 {
-    guard let first = name.first, let last = name.last else { return 0 }
-    let sum = UInt64(first | 0x20) &* 3 &+ UInt64(last | 0x20) &* 5 &+ UInt64(truncatingIfNeeded: name.count) &* 7
-    return 1 << (sum & 63)
-}
-
-extension StaticString {
-    /// The bytes of the literal. Lives as long as the program.
-    @inlinable
-    package var rawBytes: UnsafeRawBufferPointer {
-        UnsafeRawBufferPointer(start: utf8Start, count: utf8CodeUnitCount)
-    }
-}
-
-/// Compares byte for byte.
-@inlinable
-package func equals(_ bytes: UnsafeRawBufferPointer, _ text: StaticString) -> Bool {
-    let wanted = text.rawBytes
-    guard bytes.count == wanted.count else { return false }
-    var index = 0
-    while index < bytes.count {
-        if bytes[index] != wanted[index] { return false }
-        index += 1
-    }
-    return true
-}
-
-/// Compares ASCII without case; `lowercased` must be lower case.
-@inlinable
-package func equalsIgnoringCase(_ bytes: UnsafeRawBufferPointer, lowercased: UnsafeRawBufferPointer) -> Bool {
-    guard bytes.count == lowercased.count else { return false }
-    var index = 0
-    while index + 8 <= bytes.count {
-        let word = asciiLowercased(bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
-        if word != lowercased.loadUnaligned(fromByteOffset: index, as: UInt64.self) { return false }
-        index += 8
-    }
-    while index < bytes.count {
-        var byte = bytes[index]
-        if byte &- 0x41 < 26 { byte |= 0x20 }
-        if byte != lowercased[index] { return false }
-        index += 1
-    }
-    return true
-}
-
-/// Eight bytes at once: those that are upper-case ASCII letters become lower case, the others stay. No carry leaves its byte, because
-/// only seven bits of each are added.
-@inlinable
-func asciiLowercased(_ word: UInt64) -> UInt64 {
-    let ones: UInt64 = 0x0101_0101_0101_0101
-    let highs: UInt64 = 0x8080_8080_8080_8080
-    let low = word & ~highs
-    let isAtLeastA = low &+ ones &* (0x80 - 0x41)
-    let isAboveZ = low &+ ones &* (0x80 - 0x5B)
-    return word | ((isAtLeastA & ~isAboveZ & ~word & highs) >> 2)
-}
-
-/// Calls `body` for each non-empty element of a comma-separated list, without surrounding SP and HTAB (RFC 9110 §5.6.1).
-package func forEachListElement(_ value: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
-    var start = 0
-    var index = 0
-    while index <= value.count {
-        if index == value.count || value[index] == 0x2C {
-            var lower = start
-            var upper = index
-            while lower < upper, value[lower] == 0x20 || value[lower] == 0x09 { lower += 1 }
-            while upper > lower, value[upper - 1] == 0x20 || value[upper - 1] == 0x09 { upper -= 1 }
-            if lower < upper { body(UnsafeRawBufferPointer(rebasing: value[lower..<upper])) }
-            start = index + 1
-        }
-        index += 1
+    /// A line with other whitespace than one space before its value, or with some behind it.
+    @usableFromInline
+    func spell(_ bytes: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
+        let separator: StaticString = ": "
+        let lineEnd: StaticString = "\r\n"
+        body(UnsafeRawBufferPointer(rebasing: bytes[name]))
+        body(UnsafeRawBufferPointer(rebasing: separator.rawBytes[..<(valueCount == 0 ? 1 : 2)]))
+        body(UnsafeRawBufferPointer(rebasing: bytes[value]))
+        body(lineEnd.rawBytes)
     }
 }

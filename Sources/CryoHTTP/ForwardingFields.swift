@@ -6,30 +6,29 @@ extension FieldSection {
     /// the first line must not miss the last element.
     package mutating func appendListElement(_ name: StaticString, _ element: UnsafeRawBufferPointer) {
         // The usual case, without a copy.
-        guard contains(name) else { return append(name: name.rawBytes, value: element) }
+        guard let place = firstIndex(of: name) else { return append(name: name.rawBytes, value: element) }
         var combined: [UInt8] = []
-        var place: Int?
-        for index in lines.indices where has(name, at: index) {
-            let isBlank = lines[index].valueCount == 0
-            if !isBlank {
+        var next: Int? = place
+        while let index = next {
+            if lines[index].valueCount > 0 {
                 if !combined.isEmpty { combined.append(contentsOf: [0x2C, 0x20]) }
-                combined.append(contentsOf: bytes[lines[index].value])
+                withValue(at: index) { combined.append(contentsOf: $0) }
             }
-            if place == nil { place = index } else { remove(at: index) }
+            if index != place { remove(at: index) }
+            next = firstIndex(of: name, from: index + 1)
         }
         if !combined.isEmpty { combined.append(contentsOf: [0x2C, 0x20]) }
         combined.append(contentsOf: element)
-        guard let place else { return append(name, combined) }
         setValue(at: place, combined)
     }
 
-    /// Appends a line with the value of line `index`. By way of the stack, because a slice of `bytes` would force a copy of all of it.
+    /// Appends a line with the value of line `index`.
     package mutating func appendCopy(_ name: StaticString, ofLine index: Int) {
         let value = lines[index].value
-        withUnsafeTemporaryAllocation(byteCount: value.count, alignment: 1) { copy in
-            bytes.withUnsafeBytes { copy.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[value])) }
-            append(name: name.rawBytes, value: UnsafeRawBufferPointer(copy))
-        }
+        let mark = NameMark(name)
+        makeRoom(bytes: name.utf8CodeUnitCount + value.count + 4, lines: 1)
+        marks.insert(mark)
+        block?.withMemory { $0.add($0.write(name: name.rawBytes, value: $0.slice(value), mark: mark)) }
     }
 
     /// Replaces every line of that name by one. `value` must not point into this section.
@@ -56,9 +55,9 @@ package func appendVia(_ fields: inout FieldSection, minorVersion: UInt8?, pseud
 
 /// How often Via names that pseudonym as a recipient: how often the message has been here (RFC 9110 §7.6.3).
 package func countVia(_ fields: FieldSection, pseudonym: [UInt8]) -> Int {
-    guard fields.mayContain("via") else { return 0 }
     var count = 0
-    for index in fields.lines.indices where fields.has("via", at: index) {
+    var next = fields.firstIndex(of: "via")
+    while let index = next {
         fields.withValue(at: index) { value in
             forEachListElement(value) { element in
                 // received-protocol, whitespace, received-by, perhaps a comment.
@@ -68,6 +67,7 @@ package func countVia(_ fields: FieldSection, pseudonym: [UInt8]) -> Int {
                 if name.elementsEqual(pseudonym) { count += 1 }
             }
         }
+        next = fields.firstIndex(of: "via", from: index + 1)
     }
     return count
 }

@@ -5,50 +5,50 @@
 ///
 /// Names in Connection that are end-to-end by definition are ignored: a client must not be able to strip Host, a credential, our forwarding
 /// fields or the framing. At most `connectionOptionsMax` options are honoured (a request with more is refused by the parser).
-/// Run it before own fields are added. Cost: one pass, plus one per named option; no allocation.
+/// Run it before own fields are added. Cost: one pass, plus one per option that names a field; no allocation.
 package func removeHopByHop(_ fields: inout FieldSection) {
-    guard fields.marks & hopByHopMarks != 0 else { return }
+    guard fields.marks.intersects(hopByHopMarks) else { return }
     var options = 0
-    var index = 0
-    while fields.mayContain("connection"), index < fields.lines.count {
-        if fields.has("connection", at: index) { removeNamed(inConnection: index, &fields, &options) }
-        index += 1
+    var next = fields.firstIndex(of: "connection")
+    while let index = next {
+        // The line itself stays until the second pass: it is being read.
+        removeNamed(inConnection: index, &fields, &options)
+        next = fields.firstIndex(of: "connection", from: index + 1)
     }
-    index = 0
-    while index < fields.lines.count {
-        if !fields.lines[index].isRemoved, fields.withName(at: index, isHopByHop) { fields.remove(at: index) }
-        index += 1
+    fields.remove { memory, index in
+        hopByHopMarks.contains(memory.lines[index].mark) && isHopByHop(memory.slice(memory.lines[index].name))
     }
 }
 
-private func removeNamed(inConnection line: Int, _ fields: inout FieldSection, _ options: inout Int) {
-    var start = Int(fields.lines[line].valueStart)
-    let end = start + Int(fields.lines[line].valueCount)
+private func removeNamed(inConnection index: Int, _ fields: inout FieldSection, _ options: inout Int) {
+    var start = Int(fields.lines[index].valueStart)
+    let end = fields.lines[index].value.upperBound
     while start < end, options < connectionOptionsMax {
-        var comma = start
-        while comma < end, fields.bytes[comma] != 0x2C { comma += 1 }
-        let option = fields.bytes.withUnsafeBytes { trimmed($0, start..<comma) }
-        start = comma + 1
+        let (option, isNamed) = fields.bytes.withUnsafeBytes { bytes in
+            var comma = start
+            while comma < end, bytes[comma] != 0x2C { comma += 1 }
+            let option = trimmed(bytes, start..<comma)
+            start = comma + 1
+            let name = UnsafeRawBufferPointer(rebasing: bytes[option])
+            // Mostly `close` or `keep-alive`, which name no field that is here.
+            return (option, fields.marks.contains(NameMark(name)) && !isEndToEnd(name))
+        }
         if option.isEmpty { continue }
         options += 1
-        let isKept = fields.bytes.withUnsafeBytes { isEndToEnd(UnsafeRawBufferPointer(rebasing: $0[option])) }
-        if isKept { continue }
-        // The Connection line itself stays until the second pass: it is being read.
-        for index in fields.lines.indices where index != line && Int(fields.lines[index].nameCount) == option.count {
-            let isNamed = fields.bytes.withUnsafeBytes {
-                areEqualIgnoringCase(
-                    UnsafeRawBufferPointer(rebasing: $0[fields.lines[index].name]), UnsafeRawBufferPointer(rebasing: $0[option]))
-            }
-            if isNamed, !fields.has("connection", at: index) { fields.remove(at: index) }
+        guard isNamed else { continue }
+        let connection: StaticString = "connection"
+        fields.remove { memory, index in
+            areEqualIgnoringCase(memory.slice(memory.lines[index].name), memory.slice(option))
+                && !memory.hasName(connection.rawBytes, at: index)
         }
     }
 }
 
-private let hopByHopNames: [StaticString] = [
-    "te", "trailer", "upgrade", "connection", "keep-alive", "http2-settings", "proxy-connection", "transfer-encoding",
-    "proxy-authenticate", "proxy-authorization", "proxy-authentication-info",
-]
-private let hopByHopMarks = hopByHopNames.reduce(0) { $0 | nameMark($1.rawBytes) }
+@inline(__always)
+private var hopByHopMarks: NameMarks {
+    NameMarks("te") | "trailer" | "upgrade" | "connection" | "keep-alive" | "http2-settings" | "proxy-connection" | "transfer-encoding"
+        | "proxy-authenticate" | "proxy-authorization" | "proxy-authentication-info"
+}
 
 /// The fields that never pass, named by Connection or not.
 package func isHopByHop(_ name: UnsafeRawBufferPointer) -> Bool {

@@ -2,6 +2,7 @@
 // Domain: pure
 
 /// How a message body ends (RFC 9112 §6.3).
+@usableFromInline
 package enum BodyFraming: Sendable, Equatable {
     case none
     case length(UInt64)
@@ -16,26 +17,42 @@ package enum BodyFraming: Sendable, Equatable {
 
 /// A parsed request head. The raw head is `fields.bytes`; method and target are ranges in it. One object that never changes, since
 /// it is handed from step to step.
+@usableFromInline
 package final class RequestHead: Sendable {
-    package let fields: FieldSection
+    @usableFromInline package let fields: FieldSection
     /// Where method and request-target lie in `fields.bytes`.
-    package let method: Range<Int>
-    package let target: Range<Int>
+    @usableFromInline package let method: Range<Int>
+    @usableFromInline package let target: Range<Int>
+    /// The target's form, with ranges in `fields.bytes`. Never nil for a head the parser made.
+    @usableFromInline package let targetForm: TargetForm?
     /// 0 or 1: the minor version of HTTP/1.x.
-    package let minorVersion: UInt8
-    package let framing: BodyFraming
+    @usableFromInline package let minorVersion: UInt8
+    @usableFromInline package let framing: BodyFraming
     /// Whether the client allows the connection to stay open after this exchange (RFC 9112 §9.3).
-    package let keepsAlive: Bool
+    @usableFromInline package let keepsAlive: Bool
     /// `Expect: 100-continue` was sent (RFC 9110 §10.1.1).
-    package let expectsContinue: Bool
+    @usableFromInline package let expectsContinue: Bool
 
-    package init(
+    package convenience init(
         fields: FieldSection, method: Range<Int>, target: Range<Int>, minorVersion: UInt8, framing: BodyFraming, keepsAlive: Bool,
         expectsContinue: Bool
+    ) {
+        let form = fields.bytes.withUnsafeBytes {
+            parseTarget(UnsafeRawBufferPointer(rebasing: $0[target]), method: UnsafeRawBufferPointer(rebasing: $0[method]))
+        }
+        self.init(
+            fields: fields, method: method, target: target, targetForm: form?.moved(by: target.lowerBound), minorVersion: minorVersion,
+            framing: framing, keepsAlive: keepsAlive, expectsContinue: expectsContinue)
+    }
+
+    init(
+        fields: FieldSection, method: Range<Int>, target: Range<Int>, targetForm: TargetForm?, minorVersion: UInt8, framing: BodyFraming,
+        keepsAlive: Bool, expectsContinue: Bool
     ) {
         self.fields = fields
         self.method = method
         self.target = target
+        self.targetForm = targetForm
         self.minorVersion = minorVersion
         self.framing = framing
         self.keepsAlive = keepsAlive
@@ -51,9 +68,10 @@ package final class RequestHead: Sendable {
 }
 
 /// A response head as the upstream sent it.
+@usableFromInline
 package struct ResponseHead: Sendable {
-    package var status: UInt16
-    package var fields: FieldSection
+    @usableFromInline package var status: UInt16
+    @usableFromInline package var fields: FieldSection
 
     package init(status: UInt16 = 0, fields: FieldSection = FieldSection()) {
         self.status = status

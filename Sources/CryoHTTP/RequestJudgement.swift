@@ -12,6 +12,14 @@ private struct DecidingFields {
     var connectionOptions = 0
     var expectsContinue = false
     var expectsOther = false
+    /// Why the message is refused, whatever its other fields say.
+    var flaw: StaticString?
+}
+
+/// Most lines decide nothing: their marks tell.
+@inline(__always)
+private var decidingMarks: NameMarks {
+    NameMarks("host") | "expect" | "connection" | "content-length" | "content_length" | "transfer-encoding" | "transfer_encoding"
 }
 
 /// What the Transfer-Encoding lines of a message say together (RFC 9112 §6.1). Shared by requests and responses.
@@ -43,75 +51,77 @@ struct TransferCodings {
 /// More Connection options than anyone needs; each one costs a pass over the fields when they are removed.
 let connectionOptionsMax = 64
 
-/// Judges a head that is syntactically whole. `bytes` is the head from its first byte to the final empty line.
+/// Judges a head that is syntactically whole. `bytes` is the head from its first byte to the final empty line, `fields` lies over a copy.
 func judgeRequest(
-    _ bytes: UnsafeRawBufferPointer, requestLine: RequestLine, lines: [FieldLine]
+    _ bytes: UnsafeRawBufferPointer, requestLine: RequestLine, fields: FieldSection
 ) throws(RequestRefusal) -> RequestHead {
     let isVersion11 = requestLine.minorVersion == 1
-    let found = try decidingFields(bytes, lines)
+    let found = try decidingFields(fields)
     let framing = try requestFraming(bytes, found, isVersion11: isVersion11)
     if isVersion11, found.expectsOther { throw RequestRefusal(status: 417, "unknown expectation") }
     if found.connectionOptions > connectionOptionsMax { throw RequestRefusal("too many connection options") }
-    try checkHostAndTarget(bytes, requestLine, host: found.host)
+    let form = try checkedTarget(bytes, requestLine, host: found.host)
 
-    let fields = FieldSection(over: Array(bytes), lines: lines)
     let hasBody = framing != .none && framing != .length(0)
     return RequestHead(
-        fields: fields, method: requestLine.method, target: requestLine.target, minorVersion: requestLine.minorVersion, framing: framing,
-        keepsAlive: !found.connectionCloses && (isVersion11 || found.connectionKeepsAlive),
+        fields: fields, method: requestLine.method, target: requestLine.target, targetForm: form, minorVersion: requestLine.minorVersion,
+        framing: framing, keepsAlive: !found.connectionCloses && (isVersion11 || found.connectionKeepsAlive),
         expectsContinue: isVersion11 && found.expectsContinue && hasBody)
 }
 
-private func decidingFields(_ bytes: UnsafeRawBufferPointer, _ lines: [FieldLine]) throws(RequestRefusal) -> DecidingFields {
+private func decidingFields(_ fields: FieldSection) throws(RequestRefusal) -> DecidingFields {
     var found = DecidingFields()
-    for line in lines {
+    fields.forEachLine(marked: decidingMarks) { line, bytes in if found.flaw == nil { found.read(line, bytes) } }
+    if let flaw = found.flaw { throw RequestRefusal(flaw) }
+    return found
+}
+
+extension DecidingFields {
+    fileprivate mutating func read(_ line: FieldLine, _ bytes: UnsafeRawBufferPointer) {
         let name = UnsafeRawBufferPointer(rebasing: bytes[line.name])
         let value = UnsafeRawBufferPointer(rebasing: bytes[line.value])
         switch name.count {
         case 4 where isNamed(name, "host"):
-            if found.host != nil { throw RequestRefusal("more than one host field") }
-            found.host = line
-        case 6 where isNamed(name, "expect"):
-            readExpectation(value, &found)
-        case 10 where isNamed(name, "connection"):
-            readConnection(value, &found)
+            if host != nil { flaw = "more than one host field" }
+            host = line
+        case 6 where isNamed(name, "expect"): readExpectation(value)
+        case 10 where isNamed(name, "connection"): readConnection(value)
         case 14:
             if isNamed(name, "content-length") {
-                if found.contentLength != nil { throw RequestRefusal("more than one content-length") }
-                found.contentLength = line
+                if contentLength != nil { flaw = "more than one content-length" }
+                contentLength = line
             } else if isNamed(name, "content_length") {
-                throw RequestRefusal("look-alike of a framing field")
+                flaw = "look-alike of a framing field"
             }
         case 17:
             if isNamed(name, "transfer-encoding") {
-                found.hasTransferEncoding = true
-                found.transferEncodings.add(value)
+                hasTransferEncoding = true
+                transferEncodings.add(value)
             } else if isNamed(name, "transfer_encoding") {
-                throw RequestRefusal("look-alike of a framing field")
+                flaw = "look-alike of a framing field"
             }
         default: break
         }
     }
-    return found
+
+    private mutating func readExpectation(_ value: UnsafeRawBufferPointer) {
+        if isNamed(value, "100-continue") { expectsContinue = true } else { expectsOther = true }
+    }
+
+    /// Any `close` wins over any `keep-alive` (RFC 9112 §9.3).
+    private mutating func readConnection(_ value: UnsafeRawBufferPointer) {
+        var options = ListCursor(value)
+        while let option = options.next() {
+            connectionOptions += 1
+            if isNamed(option, "close") { connectionCloses = true }
+            if isNamed(option, "keep-alive") { connectionKeepsAlive = true }
+        }
+    }
 }
 
 @inline(__always)
 private func isNamed(_ name: UnsafeRawBufferPointer, _ lowercased: StaticString) -> Bool {
     equalsIgnoringCase(name, lowercased: lowercased.rawBytes)
-}
-
-private func readExpectation(_ value: UnsafeRawBufferPointer, _ found: inout DecidingFields) {
-    if isNamed(value, "100-continue") { found.expectsContinue = true } else { found.expectsOther = true }
-}
-
-/// Any `close` wins over any `keep-alive` (RFC 9112 §9.3).
-private func readConnection(_ value: UnsafeRawBufferPointer, _ found: inout DecidingFields) {
-    var options = ListCursor(value)
-    while let option = options.next() {
-        found.connectionOptions += 1
-        if isNamed(option, "close") { found.connectionCloses = true }
-        if isNamed(option, "keep-alive") { found.connectionKeepsAlive = true }
-    }
 }
 
 /// RFC 9112 §6.3, with every ambiguity refused instead of resolved: another server may resolve it differently.
@@ -136,17 +146,18 @@ private func requestFraming(
     return .length(length)
 }
 
-/// Host: exactly one in 1.1 (RFC 9112 §3.2), a valid authority, and in absolute-form the same one as the target's: of two different
-/// names one would be checked and the other used.
-private func checkHostAndTarget(
+/// The target's form. Host: exactly one in 1.1 (RFC 9112 §3.2), a valid authority, and in absolute-form the same one as the target's: of
+/// two different names one would be checked and the other used.
+private func checkedTarget(
     _ bytes: UnsafeRawBufferPointer, _ requestLine: RequestLine, host: FieldLine?
-) throws(RequestRefusal) {
+) throws(RequestRefusal) -> TargetForm {
     let target = UnsafeRawBufferPointer(rebasing: bytes[requestLine.target])
     let method = UnsafeRawBufferPointer(rebasing: bytes[requestLine.method])
     guard let form = parseTarget(target, method: method) else { throw RequestRefusal("malformed request target") }
+    let moved = form.moved(by: requestLine.target.lowerBound)
     guard let host else {
         if requestLine.minorVersion == 1 { throw RequestRefusal("no host field") }
-        return
+        return moved
     }
     let hostValue = UnsafeRawBufferPointer(rebasing: bytes[host.value])
     guard parseAuthority(hostValue) != nil else { throw RequestRefusal("invalid host field") }
@@ -154,7 +165,8 @@ private func checkHostAndTarget(
     switch form {
     case .absolute(_, let authority, _, _): named = UnsafeRawBufferPointer(rebasing: target[authority])
     case .authority: named = target
-    case .origin, .asterisk: return
+    case .origin, .asterisk: return moved
     }
     guard areSameAuthority(named, hostValue) else { throw RequestRefusal("host field and request target differ") }
+    return moved
 }

@@ -18,6 +18,12 @@ package struct HeadLimits: Sendable, Equatable {
     }
 }
 
+extension HeadLimits {
+    /// Of what an upstream answers.
+    package static let response =
+        HeadLimits(fieldBytesMax: 65_536, headBytesMax: 262_144, fieldsMax: 512)
+}
+
 /// Why a request is refused: the status to answer with and a short reason for audit and failure details. Holds no client bytes.
 /// The connection must be closed after it; where the next message starts is unknown.
 package struct RequestRefusal: Error, Sendable {
@@ -43,10 +49,10 @@ struct RequestLine: Sendable {
     var minorVersion: UInt8
 }
 
-/// An incremental parser. Each call gets the whole unconsumed buffer, from the message's first byte; bytes that were looked at are not
-/// looked at again. After a head the parser is ready for the next one; after a refusal it is done, and repeats it.
+/// An incremental parser. Each call gets the whole unconsumed buffer, from the message's first byte; what was read is not read again.
+/// After a head the parser is ready for the next one; after a refusal it is done, and repeats it.
 ///
-/// Cost per head: one copy of the head's bytes and one array of line positions. Nothing per field.
+/// Cost per head: one copy of its bytes. The memory for it, and for the lines, is that of the head before if nobody has it any more.
 package struct RequestParser: Sendable {
     /// Longer methods are unknown to everyone: 501 (RFC 9112 §3).
     package static let methodBytesMax = 32
@@ -55,16 +61,34 @@ package struct RequestParser: Sendable {
     /// ` HTTP/1.1` and the space before the target.
     private static let requestLineOverhead = 10
 
-    package let limits: HeadLimits
+    package private(set) var limits: HeadLimits
     private var scanned = 0
     private var lineStart = 0
     private var headStart = 0
     private var emptyLines = 0
     private var requestLine: RequestLine?
-    private var lines: [FieldLine] = []
+    /// The lines as far as they have come; their bytes follow with the end of the head. After it the head's own fields, until the next
+    /// one begins.
+    private var fields = FieldSection()
     private var refusal: RequestRefusal?
 
     package init(limits: HeadLimits = HeadLimits()) { self.limits = limits }
+
+    /// As new, with its memory kept.
+    package mutating func reset(limits: HeadLimits) {
+        self.limits = limits
+        refusal = nil
+        fields.dropLarge()
+        beginMessage()
+    }
+
+    private mutating func beginMessage() {
+        scanned = 0
+        lineStart = 0
+        headStart = 0
+        emptyLines = 0
+        requestLine = nil
+    }
 
     /// True when not a byte of a message has been seen (empty lines aside): an idle connection, not a slow request.
     package var isAtStart: Bool { requestLine == nil && scanned <= headStart }
@@ -75,8 +99,9 @@ package struct RequestParser: Sendable {
             guard let end = try scan(input) else { return .needsMore }
             guard let requestLine else { return .needsMore }
             let bytes = UnsafeRawBufferPointer(rebasing: input[headStart..<end])
-            let head = try judgeRequest(bytes, requestLine: requestLine, lines: lines)
-            self = RequestParser(limits: limits)
+            fields.appendBytes(bytes)
+            let head = try judgeRequest(bytes, requestLine: requestLine, fields: fields)
+            beginMessage()
             return .head(head, consumed: end)
         } catch {
             refusal = error
@@ -87,6 +112,7 @@ package struct RequestParser: Sendable {
     /// Consumes lines until the empty one that ends the head; the position after it, or nil when more bytes are needed.
     private mutating func scan(_ input: UnsafeRawBufferPointer) throws(RequestRefusal) -> Int? {
         while true {
+            if requestLine != nil, scanned == lineStart, takePlainLines(input) { return lineStart }
             if lineStart < input.count { try checkLineBeginning(input[lineStart]) }
             switch scanLine(input, from: scanned) {
             case .incomplete(let resumeAt):
@@ -105,6 +131,20 @@ package struct RequestParser: Sendable {
                 if try takeLine(input, line, next: next) { return next }
             }
         }
+    }
+
+    /// Takes whole field lines that are beyond doubt and within the bounds; true when the empty line came behind them. Whatever else
+    /// comes is left to the careful steps of `scan`, which alone know the refusals.
+    private mutating func takePlainLines(_ input: UnsafeRawBufferPointer) -> Bool {
+        let endMax = headStart + limits.headBytesMax
+        var end = fields.addPlainLines(
+            input, from: lineStart, base: headStart,
+            PlainLineBounds(lineBytesMax: limits.fieldBytesMax, endMax: endMax, linesMax: limits.fieldsMax))
+        let isLast = end + 1 < input.count && input[end] == 0x0D && input[end + 1] == 0x0A && end + 2 <= endMax
+        if isLast { end += 2 }
+        scanned = end
+        lineStart = end
+        return isLast
     }
 
     /// A line's first byte already tells a folded line, and what cannot be a method, before the line is whole.
@@ -128,16 +168,16 @@ package struct RequestParser: Sendable {
                 return false
             }
             requestLine = try parseRequestLine(UnsafeRawBufferPointer(rebasing: input[line]), targetBytesMax: limits.targetBytesMax)
-            lines.reserveCapacity(16)
+            fields.startOver()
             return false
         }
         if line.isEmpty {
             if next - headStart > limits.headBytesMax { throw RequestRefusal(status: 431, "request head is too large") }
             return true
         }
-        guard lines.count < limits.fieldsMax else { throw RequestRefusal(status: 431, "too many field lines") }
+        guard fields.lines.count < limits.fieldsMax else { throw RequestRefusal(status: 431, "too many field lines") }
         switch parseFieldLine(input, line, base: headStart) {
-        case .line(let field): lines.append(field)
+        case .line(let field): fields.add(field)
         case .malformed(let reason): throw RequestRefusal(reason)
         }
         return false

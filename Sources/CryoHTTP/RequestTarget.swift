@@ -2,6 +2,7 @@
 // Domain: pure
 
 /// A request target by form. Ranges are positions in the bytes that were parsed.
+@usableFromInline
 package enum TargetForm: Sendable, Equatable {
     /// `path` begins with a slash; `query` is without its question mark.
     case origin(path: Range<Int>, query: Range<Int>?)
@@ -77,9 +78,11 @@ package func parseAuthority(_ bytes: UnsafeRawBufferPointer) -> (host: Range<Int
     return (0..<end, UInt16(port))
 }
 
-/// Letters, digits, `-`, `.`, `_`, `~` (RFC 3986 unreserved).
+/// Letters, digits, `-`, `.`, `_`, `~` (RFC 3986 unreserved), by two constant bitmaps.
+@inline(__always)
 private func isHostByte(_ byte: UInt8) -> Bool {
-    (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 || byte == 0x2D || byte == 0x2E || byte == 0x5F || byte == 0x7E
+    if byte < 64 { return (0x03FF_6000_0000_0000 as UInt64 >> UInt64(byte)) & 1 == 1 }
+    return byte < 128 && (0x47FF_FFFE_87FF_FFFE as UInt64 >> UInt64(byte &- 64)) & 1 == 1
 }
 
 /// An IPv6 address (RFC 4291 §2.2): groups of one to four digits, at most one `::`, an IPv4 tail instead of the last two groups.
@@ -145,19 +148,15 @@ package func areEqualIgnoringCase(_ one: UnsafeRawBufferPointer, _ other: Unsafe
     return true
 }
 
-extension RequestHead {
-    /// The target's form, with ranges in `fields.bytes`. Never nil for a head the parser made.
-    package var targetForm: TargetForm? {
-        let start = target.lowerBound
-        func moved(_ range: Range<Int>) -> Range<Int> { range.lowerBound + start..<range.upperBound + start }
-        let form = fields.bytes.withUnsafeBytes {
-            parseTarget(UnsafeRawBufferPointer(rebasing: $0[target]), method: UnsafeRawBufferPointer(rebasing: $0[method]))
-        }
-        switch form {
+extension TargetForm {
+    /// The same form with its ranges in bytes that begin that much earlier.
+    func moved(by offset: Int) -> TargetForm {
+        func moved(_ range: Range<Int>) -> Range<Int> { range.lowerBound + offset..<range.upperBound + offset }
+        switch self {
         case .origin(let path, let query): return .origin(path: moved(path), query: query.map(moved))
         case .absolute(let scheme, let authority, let path, let query):
             return .absolute(scheme: moved(scheme), authority: moved(authority), path: moved(path), query: query.map(moved))
-        case .authority, .asterisk, nil: return form
+        case .authority, .asterisk: return self
         }
     }
 }

@@ -1,4 +1,4 @@
-// Builds response heads from single header lines, as an HTTP client library delivers them, and judges their framing (RFC 9112 §4–§6).
+// Builds response heads from header lines, one by one or as many as have come, and judges their framing (RFC 9112 §4–§6).
 // Domain: pure
 
 package enum ResponseLineResult: Sendable {
@@ -13,7 +13,7 @@ package enum ResponseLineResult: Sendable {
     case malformed(StaticString)
 }
 
-/// Takes one line per call, with its line end. Strict where a lax reading could change the message: names, controls, folding, status,
+/// Takes one line per call, with its line end, or all lines of a piece that are beyond doubt. Strict where a lax reading could change the message: names, controls, folding, status,
 /// framing fields. A line end of LF alone is refused although a recipient may take it (RFC 9112 §2.2): where an application lets a line
 /// feed into a value, that is how a field of somebody else's gets into the head. Lenient where it cannot: a missing reason phrase.
 package struct ResponseAssembler: Sendable {
@@ -32,9 +32,11 @@ package struct ResponseAssembler: Sendable {
         case failed
     }
 
-    private let limits: HeadLimits
+    let limits: HeadLimits
     private var phase = Phase.statusLine
-    private var head = ResponseHead()
+    private var status: UInt16 = 0
+    /// Those of the head that is coming; after it the head's own, until the next one begins.
+    private var fields = FieldSection()
     private var failure: StaticString = ""
     private var informationalCount = 0
     private var headBytes = 0
@@ -44,15 +46,18 @@ package struct ResponseAssembler: Sendable {
 
     package init(limits: HeadLimits = HeadLimits()) { self.limits = limits }
 
-    /// Hands over the finished head and keeps none of it.
-    package mutating func takeHead() -> ResponseHead {
-        let taken = head
-        head = ResponseHead()
-        return taken
-    }
+    /// The finished head.
+    package func takeHead() -> ResponseHead { ResponseHead(status: status, fields: fields) }
 
-    /// Makes ready for the next response.
-    package mutating func reset() { self = ResponseAssembler(limits: limits) }
+    /// Makes ready for the next response, with its memory kept.
+    package mutating func reset() {
+        phase = .statusLine
+        informationalCount = 0
+        headBytes = 0
+        trailerLines = 0
+        minorVersion = nil
+        fields.dropLarge()
+    }
 
     package mutating func append(_ line: UnsafeRawBufferPointer) -> ResponseLineResult {
         var end = line.count
@@ -74,6 +79,19 @@ package struct ResponseAssembler: Sendable {
         case .trailers: return text.isEmpty ? .more : takeTrailer(text)
         case .failed: return .malformed(failure)
         }
+    }
+
+    /// Takes the field lines at the beginning of `bytes` that are whole, beyond doubt and within the bounds, by one copy; how many bytes
+    /// they are. What comes behind them is for `append`, which alone knows what is malformed.
+    mutating func appendPlainLines(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard phase == .fields else { return 0 }
+        let bounds = PlainLineBounds(
+            lineBytesMax: limits.fieldBytesMax, endMax: limits.headBytesMax - headBytes - 2, linesMax: limits.fieldsMax)
+        let used = fields.addPlainLines(bytes, from: 0, base: -fields.bytes.count, bounds)
+        guard used > 0 else { return 0 }
+        headBytes += used
+        fields.appendBytes(UnsafeRawBufferPointer(rebasing: bytes[..<used]))
+        return used
     }
 
     private mutating func fail(_ reason: StaticString) -> ResponseLineResult {
@@ -99,33 +117,24 @@ package struct ResponseAssembler: Sendable {
             text.count == index + 4 || text[index + 4] == 0x20
         else { return fail("malformed status line") }
         guard 100...599 ~= status else { return fail("response status out of range") }
-        head.status = UInt16(status)
-        head.fields.removeAll()
+        self.status = UInt16(status)
+        fields.startOver()
         phase = .fields
         return .more
     }
 
     /// `line` is `text` with its line end, if it had one: a whole line can go on by one copy.
     private mutating func takeField(_ text: UnsafeRawBufferPointer, of line: UnsafeRawBufferPointer) -> ResponseLineResult {
-        guard head.fields.lines.count < limits.fieldsMax else { return fail("too many response field lines") }
-        switch parseFieldLine(text, 0..<text.count) {
+        guard fields.lines.count < limits.fieldsMax else { return fail("too many response field lines") }
+        switch parseFieldLine(text, 0..<text.count, base: -fields.bytes.count) {
         case .malformed(let reason): return fail(reason)
-        case .line(var field):
-            let start = head.fields.bytes.count
-            if start == 0 { reserve() }
-            head.fields.bytes.append(contentsOf: line)
-            if line.count == text.count { head.fields.bytes.appendLineEnd() }
-            field.nameStart += UInt32(truncatingIfNeeded: start)
-            field.valueStart += UInt32(truncatingIfNeeded: start)
-            head.fields.addLine(field)
+        case .line(let field):
+            let lineEnd: StaticString = "\r\n"
+            fields.add(field)
+            fields.appendBytes(line)
+            if line.count == text.count { fields.appendBytes(lineEnd.rawBytes) }
             return .more
         }
-    }
-
-    /// One growth for the usual head instead of one per few lines.
-    private mutating func reserve() {
-        head.fields.bytes.reserveCapacity(1024)
-        head.fields.reserveLines(24)
     }
 
     private mutating func takeTrailer(_ text: UnsafeRawBufferPointer) -> ResponseLineResult {
@@ -137,11 +146,11 @@ package struct ResponseAssembler: Sendable {
 
     private mutating func endHead() -> ResponseLineResult {
         headBytes = 0
-        if head.status < 200, head.status != 101 {
+        if status < 200, status != 101 {
             informationalCount += 1
             if informationalCount > Self.informationalMax { return fail("too many interim responses") }
             phase = .statusLine
-            return .informational(head.status)
+            return .informational(status)
         }
         if let reason = collapseFraming() { return fail(reason) }
         phase = .trailers
@@ -150,21 +159,21 @@ package struct ResponseAssembler: Sendable {
 
     /// Refuses what two readers could delimit differently; of equal Content-Length lines one is kept (RFC 9112 §6.3 rule 5).
     private mutating func collapseFraming() -> StaticString? {
-        let first = head.fields.firstIndex(of: "content-length")
-        let codings = transferCodings(head.fields)
+        let first = fields.firstIndex(of: "content-length")
+        let codings = transferCodings(fields)
         if let codings {
             if first != nil { return "content-length and transfer-encoding together" }
             if minorVersion != 1 { return "transfer-encoding in a version without it" }
             if !codings.isPlainChunked { return "transfer-encoding is not plain chunked" }
         }
         guard let first else { return nil }
-        guard let length = head.fields.withValue(at: first, parseDecimal), length <= UInt64(Int64.max) else {
+        guard let length = fields.withValue(at: first, parseDecimal), length <= UInt64(Int64.max) else {
             return "invalid content-length"
         }
         var from = first + 1
-        while let next = head.fields.firstIndex(of: "content-length", from: from) {
-            guard head.fields.withValue(at: next, parseDecimal) == length else { return "conflicting content-length fields" }
-            head.fields.remove(at: next)
+        while let next = fields.firstIndex(of: "content-length", from: from) {
+            guard fields.withValue(at: next, parseDecimal) == length else { return "conflicting content-length fields" }
+            fields.remove(at: next)
             from = next + 1
         }
         return nil

@@ -1,69 +1,21 @@
-// Writes response heads into a byte buffer (RFC 9112 §4), and the number formats they need.
+// What numbers and codes of a response look like on the wire (RFC 9112 §4).
 // Domain: pure
 
 extension [UInt8] {
-    /// Appends `HTTP/1.1 nnn Reason` CRLF. An unknown status gets an empty reason phrase.
-    package mutating func appendStatusLine(_ status: UInt16) {
-        if status == 200 {
-            let usual: StaticString = "HTTP/1.1 200 OK\r\n"
-            return append(contentsOf: usual.rawBytes)
+    /// Appends what `write` writes, which is at most `bytesMax` bytes.
+    @inline(__always)
+    package mutating func appendHead(bytesMax: Int, _ write: (inout HeadWriter) -> Void) {
+        append(addingCapacity: bytesMax) { span in
+            span.withUnsafeMutableBufferPointer { room, count in
+                var writer = HeadWriter(UnsafeMutableRawBufferPointer(room))
+                write(&writer)
+                count = writer.count
+            }
         }
-        let version: StaticString = "HTTP/1.1 "
-        append(contentsOf: version.rawBytes)
-        appendDecimal(UInt64(status))
-        append(0x20)
-        append(contentsOf: reasonPhrase(status).rawBytes)
-        appendLineEnd()
-    }
-
-    /// Appends one field line. The caller guarantees a value without CR, LF and NUL.
-    package mutating func appendField(name: StaticString, value: UnsafeRawBufferPointer) {
-        append(contentsOf: name.rawBytes)
-        append(0x3A)
-        append(0x20)
-        append(contentsOf: value)
-        appendLineEnd()
-    }
-
-    package mutating func appendField(name: StaticString, value: StaticString) { appendField(name: name, value: value.rawBytes) }
-
-    package mutating func appendField(name: StaticString, value: UInt64) {
-        append(contentsOf: name.rawBytes)
-        append(0x3A)
-        append(0x20)
-        appendDecimal(value)
-        appendLineEnd()
-    }
-
-    /// Appends every line that is not removed, in order, name spelling kept. Lines that lie one behind the other as they go on the wire
-    /// are appended by one copy.
-    package mutating func appendFields(_ fields: FieldSection) { fields.forEachRun { append(contentsOf: $0) } }
-
-    /// Appends `Date` for that second.
-    package mutating func appendDateField(unixSeconds: Int64) {
-        let name: StaticString = "Date: "
-        append(contentsOf: name.rawBytes)
-        HTTPDate.append(unixSeconds: unixSeconds, to: &self)
-        appendLineEnd()
-    }
-
-    /// CRLF: ends a line; a second one ends the head.
-    package mutating func appendLineEnd() {
-        append(0x0D)
-        append(0x0A)
     }
 
     package mutating func appendDecimal(_ value: UInt64) {
-        var rest = value
-        withUnsafeTemporaryAllocation(byteCount: 20, alignment: 1) { digits in
-            var start = 20
-            repeat {
-                start -= 1
-                digits[start] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
-                rest /= 10
-            } while rest > 0
-            append(contentsOf: digits[start...])
-        }
+        appendHead(bytesMax: HeadWriter.decimalBytes) { $0.appendDecimal(value) }
     }
 
     /// Lower-case hexadecimal without leading zeros.

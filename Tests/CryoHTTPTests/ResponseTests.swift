@@ -154,18 +154,20 @@ struct ResponseTests {
         var fields = section([("X-A", "1"), ("X-B", "2"), ("Set-Cookie", "a")])
         fields.remove("x-b")
         var wire: [UInt8] = []
-        wire.appendStatusLine(200)
-        wire.appendFields(fields)
-        wire.appendField(name: "Content-Length", value: UInt64(1_488_324))
-        wire.appendField(name: "Connection", value: "close" as StaticString)
-        wire.appendDateField(unixSeconds: 784_111_777)
-        wire.appendLineEnd()
+        wire.appendHead(bytesMax: fields.wireBytesMax + HeadWriter.ownBytes) { head in
+            head.appendStatusLine(200)
+            head.appendFields(fields)
+            head.appendField("Content-Length", 1_488_324)
+            head.appendField("Connection", "close")
+            head.appendDateField(unixSeconds: 784_111_777)
+            head.appendLineEnd()
+        }
         let expected =
             "HTTP/1.1 200 OK\r\nX-A: 1\r\nSet-Cookie: a\r\nContent-Length: 1488324\r\nConnection: close\r\n"
             + "Date: Sun, 06 Nov 1994 08:49:37 GMT\r\n\r\n"
         #expect(text(wire) == expected)
         wire.removeAll()
-        wire.appendStatusLine(599)
+        wire.appendHead(bytesMax: HeadWriter.ownBytes) { $0.appendStatusLine(599) }
         #expect(text(wire) == "HTTP/1.1 599 \r\n")
     }
 

@@ -138,7 +138,9 @@ private struct RequestExplanation {
         }
     }
 
-    private mutating func explain(_ way: RouteProbe.Way, _ bytes: [UInt8], _ head: RequestHead, _ configuration: GatewayConfiguration) {
+    private mutating func explain(
+        _ way: RouteProbe.Way, _ bytes: FieldSection.Bytes, _ head: RequestHead, _ configuration: GatewayConfiguration
+    ) {
         guard let route = configuration.routes.first(where: { $0.name == way.name }),
             let upstream = configuration.upstreams.first(where: { $0.name == route.upstream })
         else { return }

@@ -26,7 +26,7 @@ extension Exchange {
     private func hasClientValue(_ head: RequestHead, _ injection: Injection) -> Bool {
         switch injection.place {
         case .header: contains(injection.lowercasedName, in: head.fields)
-        case .query: match?.query.map { QueryPairs.contains(injection.name, in: head.fields.bytes[$0]) } ?? false
+        case .query: match?.query.map { QueryPairs.contains(injection.name, in: ArraySlice(head.fields.bytes[$0])) } ?? false
         case .cookie:
             head.fields.lines.indices.contains { index in
                 head.fields.has("cookie", at: index)
@@ -161,7 +161,7 @@ extension Exchange {
             target.append(0x3F)
             target.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[query]))
         }
-        if injectsQuery { appendQuery(match.query.map { head.fields.bytes[$0] }, on: route, to: &target) }
+        if injectsQuery { appendQuery(match.query.map { ArraySlice(head.fields.bytes[$0]) }, on: route, to: &target) }
     }
 
     private func appendPath(_ path: UnsafeRawBufferPointer, without prefix: [UInt8], to target: inout [UInt8]) {

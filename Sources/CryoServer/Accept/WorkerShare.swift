@@ -147,13 +147,13 @@ final class WorkerShare: @unchecked Sendable {
     }
 
     /// The whole Date line of the present second.
-    func appendDate(to buffer: inout [UInt8]) {
+    func appendDate(to head: inout HeadWriter) {
         let second = worker.unixMicroseconds / 1_000_000
         if second != dateSecond {
             dateSecond = second
             dateField.removeAll(keepingCapacity: true)
-            dateField.appendDateField(unixSeconds: second)
+            dateField.appendHead(bytesMax: HeadWriter.ownBytes) { $0.appendDateField(unixSeconds: second) }
         }
-        buffer.append(contentsOf: dateField)
+        head.append(dateField)
     }
 }

@@ -60,7 +60,7 @@ final class RequestState {
 
     /// As new, with the buffers' memory kept.
     func reset(limits: HeadLimits) {
-        parser = RequestParser(limits: limits)
+        parser.reset(limits: limits)
         input.removeAll(keepingCapacity: true)
         inputStart = 0
         out.removeAll()

@@ -35,17 +35,17 @@ extension ClientConnection: ReplySink {
         state.replyFraming = hasBody ? replyFraming(framing, state) : .none
         state.willClose = closesAfterReply(state)
         let keepsOwnLength = !hasBody && status != 204 && status >= 200
-        state.out.withBytes { out in
-            out.appendStatusLine(status)
-            let seen = appendEndToEnd(fields, keepsLength: keepsOwnLength, to: &out)
-            if !seen.hasDate { share.appendDate(to: &out) }
-            appendFraming(framing, state, hasBody: hasBody, needsLength: keepsOwnLength && state.isHead && !seen.hasLength, to: &out)
+        state.out.appendHead(bytesMax: fields.wireBytesMax + HeadWriter.ownBytes) { head in
+            head.appendStatusLine(status)
+            let seen = appendEndToEnd(fields, keepsLength: keepsOwnLength, to: &head)
+            if !seen.hasDate { share.appendDate(to: &head) }
+            appendFraming(framing, state, hasBody: hasBody, needsLength: keepsOwnLength && state.isHead && !seen.hasLength, to: &head)
             if state.willClose {
-                out.appendField(name: "Connection", value: "close")
+                head.appendField("Connection", "close")
             } else if state.isVersion10 {
-                out.appendField(name: "Connection", value: "keep-alive")
+                head.appendField("Connection", "keep-alive")
             }
-            out.appendLineEnd()
+            head.appendLineEnd()
         }
         worker.afterBatch(self)
     }
@@ -149,23 +149,23 @@ extension ClientConnection: ReplySink {
     }
 
     private func appendFraming(
-        _ framing: BodyFraming, _ state: RequestState, hasBody: Bool, needsLength: Bool, to out: inout [UInt8]
+        _ framing: BodyFraming, _ state: RequestState, hasBody: Bool, needsLength: Bool, to head: inout HeadWriter
     ) {
         if hasBody {
             switch state.replyFraming {
-            case .length(let length): out.appendField(name: "Content-Length", value: length)
-            case .chunked: out.appendField(name: "Transfer-Encoding", value: "chunked")
+            case .length(let length): head.appendField("Content-Length", length)
+            case .chunked: head.appendField("Transfer-Encoding", "chunked")
             case .untilClose, .none: break
             }
         } else if needsLength, case .length(let length) = framing {
             // HEAD: what GET would have (RFC 9110 §9.3.2).
-            out.appendField(name: "Content-Length", value: length)
+            head.appendField("Content-Length", length)
         }
     }
 
     /// Appends the fields that are not the sink's to say.
     func appendEndToEnd(
-        _ fields: FieldSection, keepsLength: Bool, to out: inout [UInt8]
+        _ fields: FieldSection, keepsLength: Bool, to head: inout HeadWriter
     ) -> (hasDate: Bool, hasLength: Bool) {
         var fields = fields
         fields.remove("connection")
@@ -177,7 +177,7 @@ extension ClientConnection: ReplySink {
         } else {
             fields.remove("content-length")
         }
-        out.appendFields(fields)
+        head.appendFields(fields)
         return (fields.contains("date"), length != nil)
     }
 }

@@ -14,12 +14,12 @@ extension ClientConnection {
         readDeadline = .max
         state.replyFraming = .untilClose
         state.willClose = true
-        state.out.withBytes { out in
-            out.appendStatusLine(status)
-            let seen = appendEndToEnd(fields, keepsLength: false, to: &out)
-            if !seen.hasDate { share.appendDate(to: &out) }
-            if status == 101 { out.appendField(name: "Connection", value: "Upgrade") }
-            out.appendLineEnd()
+        state.out.appendHead(bytesMax: fields.wireBytesMax + HeadWriter.ownBytes) { head in
+            head.appendStatusLine(status)
+            let seen = appendEndToEnd(fields, keepsLength: false, to: &head)
+            if !seen.hasDate { share.appendDate(to: &head) }
+            if status == 101 { head.appendField("Connection", "Upgrade") }
+            head.appendLineEnd()
         }
         worker.afterBatch(self)
     }

@@ -1,6 +1,8 @@
 // Reply bytes on their way to the client that the socket has not taken yet.
 // Domain: worker
 
+import CryoHTTP
+
 struct ReplyBuffer {
     private(set) var bytes: [UInt8] = []
     private var start = 0
@@ -10,6 +12,9 @@ struct ReplyBuffer {
     var capacity: Int { bytes.capacity }
 
     mutating func append(_ more: UnsafeRawBufferPointer) { bytes.append(contentsOf: more) }
+
+    /// Appends a head of at most `bytesMax` bytes.
+    mutating func appendHead(bytesMax: Int, _ write: (inout HeadWriter) -> Void) { bytes.appendHead(bytesMax: bytesMax, write) }
 
     /// For the encoders, which append to an array.
     mutating func withBytes<R>(_ body: (inout [UInt8]) -> R) -> R { body(&bytes) }

@@ -1,6 +1,7 @@
 // A growing block of raw bytes that is filled, emptied and filled again.
 // Domain: pure
 
+import CryoHTTP
 import Glibc
 
 /// Owned by one transfer. Never shrinks by itself.
@@ -35,6 +36,15 @@ struct ByteBlock: ~Copyable {
         guard reserve(count + 1), let base else { return false }
         base.storeBytes(of: byte, toByteOffset: count, as: UInt8.self)
         count += 1
+        return true
+    }
+
+    /// Appends what `write` writes, which is at most `bytesMax` bytes.
+    mutating func appendHead(bytesMax: Int, _ write: (inout HeadWriter) -> Void) -> Bool {
+        guard reserve(count + bytesMax), let base else { return false }
+        var writer = HeadWriter(UnsafeMutableRawBufferPointer(start: base + count, count: bytesMax))
+        write(&writer)
+        count += writer.count
         return true
     }
 

@@ -25,8 +25,8 @@ private struct Decoded: Equatable {
 
     static func == (one: Decoded, other: Decoded) -> Bool {
         one.body == other.body && one.isEnded == other.isEnded && one.failure == other.failure
-            && (one.failure != nil || one.consumed == other.consumed) && one.trailers.bytes == other.trailers.bytes
-            && one.trailers.lines == other.trailers.lines
+            && (one.failure != nil || one.consumed == other.consumed) && one.trailers.bytes.elementsEqual(other.trailers.bytes)
+            && one.trailers.lines.elementsEqual(other.trailers.lines)
     }
 }
 

@@ -32,9 +32,11 @@ func canonical(_ head: RequestHead) -> [UInt8] {
     text.append(0x20)
     text.append(contentsOf: head.fields.bytes[head.target])
     text.append(contentsOf: Array((head.minorVersion == 1 ? " HTTP/1.1" : " HTTP/1.0").utf8))
-    text.appendLineEnd()
-    text.appendFields(head.fields)
-    text.appendLineEnd()
+    text.appendHead(bytesMax: head.fields.wireBytesMax + HeadWriter.ownBytes) { rest in
+        rest.appendLineEnd()
+        rest.appendFields(head.fields)
+        rest.appendLineEnd()
+    }
     return text
 }
 

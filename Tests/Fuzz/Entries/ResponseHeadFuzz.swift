@@ -48,10 +48,13 @@ private func checkHead(_ head: ResponseHead, _ minorVersion: UInt8?) throws(Brok
     // The client's reader may be another one: what we write must read back to the same lines.
     var fields = head.fields
     removeHopByHop(&fields)
+    let status = head.status
     var written: [UInt8] = []
-    written.appendStatusLine(head.status)
-    written.appendFields(fields)
-    written.appendLineEnd()
+    written.appendHead(bytesMax: fields.wireBytesMax + HeadWriter.ownBytes) { head in
+        head.appendStatusLine(status)
+        head.appendFields(fields)
+        head.appendLineEnd()
+    }
     var second = ResponseAssembler(limits: HeadLimits())
     var back: ResponseHead?
     for line in written.split(separator: 0x0A, omittingEmptySubsequences: false).dropLast() {

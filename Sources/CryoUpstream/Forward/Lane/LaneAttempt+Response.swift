@@ -1,14 +1,10 @@
-// Takes the answer of an attempt in the lane apart: the head line by line, then the body by its framing.
+// Takes the answer of an attempt in the lane apart: the head, then the body by its framing.
 // Domain: worker
 
 import CryoHTTP
 import CryoPipeline
-import Glibc
 
 extension LaneAttempt {
-    /// Longer lines are refused by the assembler; a line that does not end is refused here.
-    static let headLineBytesMax = 65_538
-
     /// Uses all bytes, or keeps what a paused reader does not take.
     func take(_ bytes: UnsafeRawBufferPointer) {
         var used = 0
@@ -28,7 +24,7 @@ extension LaneAttempt {
         if !isBodyBegun {
             outcome = .failed(firstByteAt == 0 ? .emptyResponse : .reset)
         } else {
-            outcome = framing == .untilClose ? .ended : .failed(.truncated)
+            outcome = body.framing == .untilClose ? .ended : .failed(.truncated)
         }
     }
 
@@ -36,47 +32,29 @@ extension LaneAttempt {
     func takeBreak() { outcome = .failed(isBodyBegun ? .truncated : .reset) }
 
     private func takeHead(_ bytes: UnsafeRawBufferPointer) -> Int {
-        guard let start = bytes.baseAddress, let found = memchr(start, 0x0A, bytes.count) else {
-            if !line.append(bytes) || line.count > Self.headLineBytesMax { outcome = .failed(.malformedResponse) }
-            return bytes.count
-        }
-        let used = UnsafeRawPointer(found) - start + 1
-        let whole = UnsafeRawBufferPointer(rebasing: bytes[..<used])
-        let result: ResponseLineResult
-        if line.count == 0 {
-            result = assembler.append(whole)
-        } else {
-            guard line.append(whole) else {
-                outcome = .failed(.malformedResponse)
-                return used
-            }
-            result = assembler.append(line.bytes)
-            line.removeAll()
-        }
-        switch result {
-        case .more, .informational, .trailer: break
-        case .head: begin(assembler.takeHead())
+        var used = 0
+        switch headReader.read(bytes, used: &used) {
+        case .more: break
+        case .head(let head, let minorVersion): begin(head, minorVersion)
         case .malformed: outcome = .failed(.malformedResponse)
         }
         return used
     }
 
-    private func begin(_ head: ResponseHead) {
+    private func begin(_ head: ResponseHead, _ minorVersion: UInt8?) {
         // Nobody asked for an upgrade, so a 101 answers nothing; and nobody was offered HTTP/2.
-        guard head.status >= 200, let minorVersion = assembler.minorVersion,
+        guard head.status >= 200, let minorVersion,
             let framing = responseFraming(status: head.status, requestIsHead: isHead, fields: head.fields)
         else {
             outcome = .failed(.malformedResponse)
             return
         }
         isBodyBegun = true
-        self.framing = framing
-        remaining = 0
-        if case .length(let length) = framing { remaining = length }
+        body.begin(framing)
         keepsConnection = framing != .untilClose && allowsAnother(head.fields, minorVersion)
         // A refusal: the rest of the request is not wanted. With any other answer the upstream may still be reading.
         if head.status >= 300, !upload.isOver { upload.abandon() }
-        if framing == .none || framing == .length(0) { outcome = .ended }
+        if body.isEmpty { outcome = .ended }
         receiver?.attemptReceivedHead(id, head, framing: framing)
     }
 
@@ -88,30 +66,15 @@ extension LaneAttempt {
     }
 
     private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {
-        switch framing {
-        case .none: return bytes.count
-        case .untilClose:
-            deliver(bytes)
-            return bytes.count
-        case .length:
-            let count = Int(min(remaining, UInt64(bytes.count)))
-            remaining -= UInt64(count)
-            if remaining == 0 { outcome = .ended }
-            deliver(UnsafeRawBufferPointer(rebasing: bytes[..<count]))
-            return count
-        case .chunked: return takeChunks(bytes)
-        }
-    }
-
-    private func takeChunks(_ bytes: UnsafeRawBufferPointer) -> Int {
-        switch decoder.decode(bytes) {
-        case .needsMore(let consumed): return consumed
-        case .data(let range, let consumed):
+        switch body.read(bytes) {
+        case .data(let range, let used, let isLast):
+            if isLast { outcome = .ended }
             deliver(UnsafeRawBufferPointer(rebasing: bytes[range]))
-            return consumed
-        case .end(let consumed):
+            return used
+        case .more(let used): return used
+        case .end(let used):
             outcome = .ended
-            return consumed
+            return used
         case .malformed:
             outcome = .failed(.truncated)
             return bytes.count

@@ -35,11 +35,8 @@ final class LaneAttempt {
     /// Bytes came that belong to no answer.
     var hasExcess = false
     var isPaused = false
-    var assembler = ResponseAssembler(limits: HeadLimits(fieldBytesMax: 65_536, headBytesMax: 262_144, fieldsMax: 512))
-    var line = ByteBlock()
-    var framing = BodyFraming.none
-    var remaining: UInt64 = 0
-    var decoder = ChunkedDecoder()
+    var headReader = ResponseHeadReader(limits: .response)
+    var body = ResponseBodyReader()
     /// What a reader that paused has not taken.
     var kept = ByteBlock()
 
@@ -80,10 +77,8 @@ final class LaneAttempt {
         hasExcess = false
         isPaused = false
         kept.shrink(above: Self.keptBytesMax)
-        if isBodyBegun, framing == .chunked { decoder = ChunkedDecoder() }
-        if !isBodyBegun { line.removeAll() }
         isBodyBegun = false
-        assembler.reset()
+        headReader.reset()
     }
 }
 
@@ -91,34 +86,19 @@ extension ByteBlock {
     /// The request line and the fields (RFC 9112 §3), those of the framing last. One block, filled once.
     fileprivate mutating func writeRequestHead(_ request: AttemptRequest) -> Bool {
         removeAll()
-        // Line ends, separators, the version and the longest framing field.
-        guard reserve(request.method.count + request.target.count + request.fields.bytes.count + 4 * request.fields.lines.count + 64) else {
-            return false
+        let size = request.method.count + request.target.count + request.fields.wireBytesMax + HeadWriter.ownBytes
+        return appendHead(bytesMax: size) { head in
+            head.append(request.method)
+            head.append(" ")
+            head.append(request.target)
+            head.append(" HTTP/1.1\r\n")
+            head.appendFields(request.fields)
+            switch request.framing {
+            case .none: break
+            case .length(let count): head.appendField("Content-Length", count)
+            case .chunked, .untilClose: head.appendField("Transfer-Encoding", "chunked")
+            }
+            head.appendLineEnd()
         }
-        let version: StaticString = " HTTP/1.1\r\n"
-        let length: StaticString = "Content-Length: "
-        let chunked: StaticString = "Transfer-Encoding: chunked\r\n"
-        var isWhole = append(request.method) && append(0x20) && append(request.target) && append(version.rawBytes)
-        request.fields.forEachRun { isWhole = isWhole && append($0) }
-        switch request.framing {
-        case .none: break
-        case .length(let count): isWhole = isWhole && append(length.rawBytes) && appendDecimal(count) && appendLineEnd()
-        case .chunked, .untilClose: isWhole = isWhole && append(chunked.rawBytes)
-        }
-        return isWhole && appendLineEnd()
-    }
-
-    private mutating func append(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { append($0) } }
-
-    private mutating func appendLineEnd() -> Bool { append(0x0D) && append(0x0A) }
-
-    private mutating func appendDecimal(_ value: UInt64) -> Bool {
-        var divisor: UInt64 = 1
-        while value / divisor >= 10 { divisor *= 10 }
-        while divisor > 0 {
-            guard append(0x30 + UInt8(truncatingIfNeeded: value / divisor % 10)) else { return false }
-            divisor /= 10
-        }
-        return true
     }
 }

@@ -30,7 +30,7 @@ final class CurlTransfer {
     var hasUpload = false
 
     // What the callbacks noted.
-    var assembler = ResponseAssembler(limits: HeadLimits(fieldBytesMax: 65_536, headBytesMax: 262_144, fieldsMax: 512))
+    var assembler = ResponseAssembler(limits: .response)
     var received = ByteBlock()
     var hasHeadLine = false
     var hasHead = false

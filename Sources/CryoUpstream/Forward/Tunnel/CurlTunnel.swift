@@ -51,11 +51,8 @@ final class CurlTunnel: UpstreamConnection {
     private var outRange: Range<Int>
 
     // The response, taken apart in CurlTunnel+Response.
-    var assembler = ResponseAssembler(limits: HeadLimits(fieldBytesMax: 65_536, headBytesMax: 262_144, fieldsMax: 512))
-    var line: [UInt8] = []
-    var framing = BodyFraming.none
-    var remaining: UInt64 = 0
-    var decoder = ChunkedDecoder()
+    var headReader = ResponseHeadReader(limits: .response)
+    var body = ResponseBodyReader()
     private var kept: [UInt8] = []
 
     init(_ request: AttemptRequest, attempt: AttemptID, receiver: any AttemptReceiver, forwarder: CurlForwarder) {
@@ -76,16 +73,19 @@ final class CurlTunnel: UpstreamConnection {
     deinit { out.deallocate() }
 
     private static func requestHead(_ request: AttemptRequest) -> [UInt8] {
-        let version: StaticString = " HTTP/1.1\r\n"
-        var head = request.method
-        head.append(0x20)
-        head.append(contentsOf: request.target)
-        head.append(contentsOf: version.rawBytes)
-        head.appendFields(request.fields)
-        head.appendField(name: "Connection", value: "Upgrade")
-        head.appendField(name: "Upgrade", value: "websocket")
-        head.appendLineEnd()
-        return head
+        var bytes: [UInt8] = []
+        let size = request.method.count + request.target.count + request.fields.wireBytesMax + HeadWriter.ownBytes
+        bytes.appendHead(bytesMax: size) { head in
+            head.append(request.method)
+            head.append(" ")
+            head.append(request.target)
+            head.append(" HTTP/1.1\r\n")
+            head.appendFields(request.fields)
+            head.appendField("Connection", "Upgrade")
+            head.appendField("Upgrade", "websocket")
+            head.appendLineEnd()
+        }
+        return bytes
     }
 
     // MARK: From the forwarder
@@ -142,8 +142,8 @@ final class CurlTunnel: UpstreamConnection {
         isPumping = true
         if isUnannounced {
             isUnannounced = false
-            framing = .untilClose
-            receiver?.attemptReceivedHead(attempt, ResponseHead(status: 200, fields: FieldSection()), framing: framing)
+            body.begin(.untilClose)
+            receiver?.attemptReceivedHead(attempt, ResponseHead(status: 200, fields: FieldSection()), framing: .untilClose)
         }
         var rounds = 0
         while receiver != nil, outcome == nil, phase != .connecting {
@@ -265,7 +265,7 @@ final class CurlTunnel: UpstreamConnection {
     private func endOfBytes() {
         switch phase {
         case .connecting, .head: outcome = .failed(firstByteAt == 0 ? .emptyResponse : .reset)
-        case .body: outcome = framing == .untilClose ? .ended : .failed(.truncated)
+        case .body: outcome = body.framing == .untilClose ? .ended : .failed(.truncated)
         case .tunnel where isSendEnded: outcome = .ended
         case .tunnel: receiver?.attemptReceivedTunnelEnd(attempt)
         }
