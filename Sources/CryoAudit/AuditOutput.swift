@@ -132,9 +132,12 @@ struct AuditOutput: ~Copyable {
             line.withUnsafeBytes { chain.seal($0, into: &sealed) }
         }
         var rest = batch
+        var count = 0
         while let end = rest.firstLineEnd {
             chain.seal(UnsafeRawBufferPointer(rebasing: rest[..<end]), into: &sealed)
             rest = UnsafeRawBufferPointer(rebasing: rest[(end + 1)...])
+            count += 1
+            if count % Self.turnLines == 0 { sched_yield() }
         }
         let sealedLines = lines + (untold > 0 ? 1 : 0)
         let written = sealed.withBytes { file.write($0, lines: sealedLines) }
@@ -143,6 +146,8 @@ struct AuditOutput: ~Copyable {
         return written
     }
 
+    /// After so many lines a worker on the same CPU gets its turn: the scheduler would let it wait for the whole batch.
+    private static let turnLines = 16
     /// About what the chain adds to a line.
     private static let sealBytes = 128
 

@@ -197,8 +197,9 @@ import Testing
         attempts.run(request(server))
         let ended = Recorder()
         let other = Recorder()
+        // A batch of its own, as a request goes out at the end of one.
+        attempts.onWorkerUnsafe { _ = attempts.forwarder.begin(request(server, "POST", framing: .length(0)), receiver: ended) }
         attempts.onWorkerUnsafe {
-            _ = attempts.forwarder.begin(request(server, "POST", framing: .length(0)), receiver: ended)
             closed.wait()
             // libcurl looks through its pool once a second.
             usleep(1_100_000)

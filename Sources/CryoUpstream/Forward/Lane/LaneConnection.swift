@@ -38,13 +38,12 @@ final class LaneConnection: UpstreamConnection {
 
     // MARK: From the lane
 
-    /// The attempt is this connection's from now on. What can be sent at once is; events come later.
+    /// The attempt is this connection's from now on. Its request goes out at the end of the batch, when everything that came has been read:
+    /// what the upstreams are sent in one go wakes them once.
     func serve(_ attempt: LaneAttempt) {
         self.attempt = attempt
         attempt.connection = self
-        if isConnected, !attempt.upload.isPresent, !forwarder.isInLibcurl { _ = send(attempt) }
-        // libcurl may be running now, and the client's bytes are not to be asked for within a call of the exchange.
-        if !isConnected || isSendEnded || !attempt.isRequestSent || attempt.outcome != nil { worker.afterBatch(self) }
+        worker.afterBatch(self)
     }
 
     /// Something about the attempt has changed.
