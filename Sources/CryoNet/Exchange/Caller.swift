@@ -68,10 +68,15 @@ struct Caller: Sendable {
     /// Sends, and cancels the call with the task.
     private static func send(_ request: CallRequest, on runtime: NetworkRuntime) async -> CallReply {
         let cell = Mutex<InProcessCall?>(nil)
-        return await withTaskCancellationHandler {
+        // The worker's writes are handed over under a lock: the continuation's own ordering is not one that the thread sanitizer sees.
+        let answer = Mutex(CallReply(outcome: .cancelled))
+        await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                if Task.isCancelled { return continuation.resume(returning: CallReply(outcome: .cancelled)) }
-                let call = InProcessCall(request, on: runtime) { continuation.resume(returning: $0) }
+                if Task.isCancelled { return continuation.resume() }
+                let call = InProcessCall(request, on: runtime) { reply in
+                    answer.withLock { $0 = reply }
+                    continuation.resume()
+                }
                 cell.withLock { $0 = call }
                 runtime.submit { call.start() }
                 // Cancelled after the check above, perhaps before the handler could find the call.
@@ -81,6 +86,7 @@ struct Caller: Sendable {
             guard let call = cell.withLock({ $0 }) else { return }
             runtime.submit { call.cancel() }
         }
+        return answer.withLock { $0 }
     }
 }
 
