@@ -178,6 +178,21 @@ extension String {
         #expect(chained.lines.count == 3 && !output.awaitsTick)
     }
 
+    @Test("a child that is being started does not keep the file locked") func inheritedDescriptor() throws {
+        let writer = try chained.writer()
+        var file = stat()
+        try #require(stat(chained.path, &file) == 0)
+        // What a fork leaves to the child until it runs something: the same open file.
+        let inherited = (3..<1024).filter { descriptor in
+            var other = stat()
+            return fstat(descriptor, &other) == 0 && other.st_dev == file.st_dev && other.st_ino == file.st_ino
+        }.map { dup($0) }
+        defer { for descriptor in inherited { close(descriptor) } }
+        try #require(!inherited.isEmpty)
+        writer.close()
+        try chained.writer().close()
+    }
+
     @Test("a key file that holds something else is told at the start") func unusableKey() {
         var chained = chained
         chained.settings.chain.keyFile = chained.keyPath

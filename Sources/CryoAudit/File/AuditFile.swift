@@ -31,7 +31,11 @@ struct AuditFile: ~Copyable {
         (size, isRegular) = Self.measure(descriptor)
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A child between fork and exec shares the open file, and would keep its lock beyond the end of this one.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// So much is written at once; then a worker on the same CPU gets its turn.
     private static let turnBytes = 32 << 10
