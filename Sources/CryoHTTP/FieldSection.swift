@@ -18,14 +18,6 @@ package struct FieldSection: @unchecked Sendable {
     /// Makes a section over `bytes` without lines in it.
     package init(over bytes: [UInt8]) { bytes.withUnsafeBytes { appendBytes($0) } }
 
-    /// A copy that can be changed: with room for lines to come, so that it need not grow.
-    package func copy(reservingBytes: Int, lines reservedLines: Int) -> FieldSection {
-        var copy = FieldSection()
-        copy.block = copyOfBlock(linesMax: lines.count + reservedLines, bytesMax: bytes.count + reservingBytes)
-        copy.marks = marks
-        return copy
-    }
-
     /// Becomes a copy of `other`, in the memory that is here already where that is large enough.
     package mutating func take(_ other: borrowing FieldSection, reservingBytes: Int, lines reservedLines: Int) {
         removeAll()
@@ -171,6 +163,26 @@ package struct FieldSection: @unchecked Sendable {
         }
     }
 
+    /// The lines of that name, for who changes nothing meanwhile: the sequence holds the section.
+    package func indices(of name: StaticString) -> NamedLines { NamedLines(fields: self, name: name) }
+
+    package struct NamedLines: Sequence, IteratorProtocol {
+        fileprivate let fields: FieldSection
+        fileprivate let name: StaticString
+        private var start = 0
+
+        fileprivate init(fields: FieldSection, name: StaticString) {
+            self.fields = fields
+            self.name = name
+        }
+
+        package mutating func next() -> Int? {
+            guard let index = fields.firstIndex(of: name, from: start) else { return nil }
+            start = index + 1
+            return index
+        }
+    }
+
     @inlinable @inline(__always)
     package func contains(_ name: StaticString) -> Bool { firstIndex(of: name) != nil }
 
@@ -181,11 +193,7 @@ package struct FieldSection: @unchecked Sendable {
     @usableFromInline
     func countLines(_ name: StaticString) -> Int {
         var count = 0
-        var next = firstIndex(of: name)
-        while let index = next {
-            count += 1
-            next = firstIndex(of: name, from: index + 1)
-        }
+        for _ in indices(of: name) { count += 1 }
         return count
     }
 
@@ -217,17 +225,13 @@ package struct FieldSection: @unchecked Sendable {
 
     @usableFromInline
     func searchLists(_ name: StaticString, _ token: StaticString) -> Bool {
-        var next = firstIndex(of: name)
-        while let index = next {
-            let found = withValue(at: index) { value in
+        indices(of: name).contains { index in
+            withValue(at: index) { value in
                 var found = false
                 forEachListElement(value) { if equalsIgnoringCase($0, lowercased: token.rawBytes) { found = true } }
                 return found
             }
-            if found { return true }
-            next = firstIndex(of: name, from: index + 1)
         }
-        return false
     }
 }
 

@@ -56,8 +56,7 @@ package func appendVia(_ fields: inout FieldSection, minorVersion: UInt8?, pseud
 /// How often Via names that pseudonym as a recipient: how often the message has been here (RFC 9110 §7.6.3).
 package func countVia(_ fields: FieldSection, pseudonym: [UInt8]) -> Int {
     var count = 0
-    var next = fields.firstIndex(of: "via")
-    while let index = next {
+    for index in fields.indices(of: "via") {
         fields.withValue(at: index) { value in
             forEachListElement(value) { element in
                 // received-protocol, whitespace, received-by, perhaps a comment.
@@ -67,7 +66,6 @@ package func countVia(_ fields: FieldSection, pseudonym: [UInt8]) -> Int {
                 if name.elementsEqual(pseudonym) { count += 1 }
             }
         }
-        next = fields.firstIndex(of: "via", from: index + 1)
     }
     return count
 }

@@ -69,17 +69,6 @@ package func asciiLowercased(_ word: UInt64) -> UInt64 {
 
 /// Calls `body` for each non-empty element of a comma-separated list, without surrounding SP and HTAB (RFC 9110 §5.6.1).
 package func forEachListElement(_ value: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) -> Void) {
-    var start = 0
-    var index = 0
-    while index <= value.count {
-        if index == value.count || value[index] == 0x2C {
-            var lower = start
-            var upper = index
-            while lower < upper, value[lower] == 0x20 || value[lower] == 0x09 { lower += 1 }
-            while upper > lower, value[upper - 1] == 0x20 || value[upper - 1] == 0x09 { upper -= 1 }
-            if lower < upper { body(UnsafeRawBufferPointer(rebasing: value[lower..<upper])) }
-            start = index + 1
-        }
-        index += 1
-    }
+    var elements = ListCursor(value)
+    while let element = elements.next() { if !element.isEmpty { body(element) } }
 }

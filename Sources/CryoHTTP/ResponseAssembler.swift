@@ -13,9 +13,10 @@ package enum ResponseLineResult: Sendable {
     case malformed(StaticString)
 }
 
-/// Takes one line per call, with its line end, or all lines of a piece that are beyond doubt. Strict where a lax reading could change the message: names, controls, folding, status,
-/// framing fields. A line end of LF alone is refused although a recipient may take it (RFC 9112 §2.2): where an application lets a line
-/// feed into a value, that is how a field of somebody else's gets into the head. Lenient where it cannot: a missing reason phrase.
+/// Takes one line per call, with its line end, or all lines of a piece that are beyond doubt. Strict where a lax reading could change the
+/// message: names, controls, folding, status, framing fields. A line end of LF alone is refused although a recipient may take it (RFC 9112
+/// §2.2): where an application lets a line feed into a value, that is how a field of somebody else's gets into the head. Lenient where it
+/// cannot: a missing reason phrase.
 package struct ResponseAssembler: Sendable {
     /// Interim heads before the final one.
     package static let informationalMax = 32

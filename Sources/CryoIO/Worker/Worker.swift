@@ -34,7 +34,6 @@ package final class Worker: @unchecked Sendable {
     private var randomState: UInt64
 
     private let kernel: WorkerKernel
-    private let epoll: Int32
     private var source: (any DispatchSourceRead)?
     /// Entered from `start` until Dispatch has let go of the source.
     private let running = DispatchGroup()
@@ -50,7 +49,6 @@ package final class Worker: @unchecked Sendable {
     /// Makes the kernel objects. Throws the errno of the call that failed.
     package init(index: Int) throws(SystemError) {
         kernel = try WorkerKernel()
-        epoll = kernel.epoll
         self.index = index
         queue = DispatchQueue(label: "cryonet.worker.\(index)")
         nanoseconds = Clock.monotonicNanoseconds()
@@ -71,7 +69,7 @@ package final class Worker: @unchecked Sendable {
 
     /// Begins to take events. Once.
     package nonisolated func start() {
-        let source = DispatchSource.makeReadSource(fileDescriptor: epoll, queue: queue)
+        let source = DispatchSource.makeReadSource(fileDescriptor: kernel.epoll, queue: queue)
         let loop = WorkerLoop(kernel, self)
         source.setEventHandler { @Sendable in loop.run() }
         running.enter()
@@ -139,15 +137,15 @@ package final class Worker: @unchecked Sendable {
 
     /// Watches `descriptor` under the endpoint's name. False when the kernel refuses.
     package func watch(_ descriptor: Int32, _ events: UInt32, for endpoint: Endpoint) -> Bool {
-        cryo_epoll_control(epoll, EPOLL_CTL_ADD, descriptor, events, endpoint.id.rawValue) == 0
+        cryo_epoll_control(kernel.epoll, EPOLL_CTL_ADD, descriptor, events, endpoint.id.rawValue) == 0
     }
 
     package func rewatch(_ descriptor: Int32, _ events: UInt32, for endpoint: Endpoint) -> Bool {
-        cryo_epoll_control(epoll, EPOLL_CTL_MOD, descriptor, events, endpoint.id.rawValue) == 0
+        cryo_epoll_control(kernel.epoll, EPOLL_CTL_MOD, descriptor, events, endpoint.id.rawValue) == 0
     }
 
     package func unwatch(_ descriptor: Int32) {
-        _ = cryo_epoll_control(epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
+        _ = cryo_epoll_control(kernel.epoll, EPOLL_CTL_DEL, descriptor, 0, 0)
     }
 
     // MARK: Chance

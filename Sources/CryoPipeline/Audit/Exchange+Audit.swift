@@ -39,11 +39,12 @@ extension Exchange {
         return plan.auditSink?.append(line)
     }
 
-    /// The version of the record's shape, as `{"v":1` below says too. Members are added to it, never renamed.
+    /// The version of the record's shape. Members are added to it, never renamed.
     package static let auditVersion: Int64 = 1
 
     private func appendIdentity(_ writer: inout JSONWriter, _ scratch: AuditScratch) {
-        writer.text(#"{"v":1,"time":""#)
+        writer.member(#"{"v":"#, UInt64(Self.auditVersion))
+        writer.text(#","time":""#)
         scratch.append(time: context.startUnixMicroseconds, to: &writer)
         exchangeID.withBytes { writer.member(#"","id":""#, plain: $0) }
         if !clientRequestID.isEmpty { clientRequestID.withUnsafeBytes { writer.member(#","request_id":"#, bytes: $0) } }
@@ -110,7 +111,7 @@ extension Exchange {
         writer.text("}")
     }
 
-    private func microseconds(from start: UInt64, to end: UInt64) -> UInt64 { end > start ? (end - start) / 1000 : 0 }
+    func microseconds(from start: UInt64, to end: UInt64) -> UInt64 { end > start ? (end - start) / 1000 : 0 }
 
     private func appendResult(_ writer: inout JSONWriter, _ scratch: AuditScratch) {
         writer.member(#","status":"#, UInt64(statusSent))

@@ -22,7 +22,7 @@ extension Exchange {
 
     /// False while the exchange waits for the audit, or was refused because of it. Asked before anything goes to the upstream.
     func isAdmittedByAudit() -> Bool {
-        guard let audit = plan.auditRules, audit.onFull != .drop, let sink = plan.auditSink, !sink.isWritable else { return true }
+        guard let audit = fullAudit else { return true }
         guard audit.onFull == .block else { return isTunnelAdmittedByAudit() }
         auditPatience = scheduler.nanoseconds &+ UInt64(audit.patienceMilliseconds) &* 1_000_000
         deadlines.audit = scheduler.nanoseconds &+ Self.auditPollNanoseconds
@@ -30,9 +30,15 @@ extension Exchange {
         return false
     }
 
+    /// The audit's rules where it takes no record at present and nothing may go on without one.
+    private var fullAudit: AuditRules? {
+        guard let audit = plan.auditRules, audit.onFull != .drop, let sink = plan.auditSink, !sink.isWritable else { return nil }
+        return audit
+    }
+
     /// A tunnel does not wait: it is refused where another exchange would.
     func isTunnelAdmittedByAudit() -> Bool {
-        guard let audit = plan.auditRules, audit.onFull != .drop, let sink = plan.auditSink, !sink.isWritable else { return true }
+        guard fullAudit != nil else { return true }
         refuse(.auditUnavailable, status: 503, detail: "no audit record can be written")
         return false
     }

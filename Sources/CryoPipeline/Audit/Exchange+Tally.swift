@@ -8,7 +8,7 @@ extension Exchange {
         let worker = context.workerIndex
         let ending = ExchangeEnding(
             outcomes: outcomes, audit: audit, failure: uncommon == nil ? nil : failure?.reason, status: statusSent,
-            microseconds: Self.microseconds(from: context.startNanoseconds, to: now))
+            microseconds: microseconds(from: context.startNanoseconds, to: now))
         guard let route else {
             plan.unroutedStatistics?.count(ending, worker: worker)
             return
@@ -16,11 +16,9 @@ extension Exchange {
         route.statistics?.count(ending, worker: worker)
         guard let durations = route.upstreamDurations, !records.isEmpty else { return }
         func count(_ start: UInt64, _ end: UInt64) {
-            durations.add(microseconds: Self.microseconds(from: start, to: end > 0 ? end : now), worker: worker)
+            durations.add(microseconds: microseconds(from: start, to: end > 0 ? end : now), worker: worker)
         }
         count(records.current.startedAt, records.current.endedAt)
         if records.count > 1 { for record in records.earlier { count(record.startedAt, record.endedAt) } }
     }
-
-    private static func microseconds(from start: UInt64, to end: UInt64) -> UInt64 { end > start ? (end - start) / 1000 : 0 }
 }

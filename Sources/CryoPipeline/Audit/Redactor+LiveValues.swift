@@ -36,14 +36,6 @@ extension Redactor {
         return spellings
     }
 
-    private static func lowercasedEscapes(_ encoded: [UInt8]) -> [UInt8] {
-        var small = encoded
-        for index in encoded.indices where encoded[index] == 0x25 {
-            for digit in [index + 1, index + 2] where digit < small.count && small[digit] &- 0x41 < 6 { small[digit] |= 0x20 }
-        }
-        return small
-    }
-
     // MARK: Whole secrets
 
     /// Whether a live secret is in the bytes, in any of its spellings.

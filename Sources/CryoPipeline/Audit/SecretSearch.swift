@@ -47,7 +47,7 @@ final class CodedContent {
         guard fields.contains("content-encoding") else { return nil }
         // Several lines are one list (RFC 9110 §5.3).
         var codings: [UInt8] = []
-        for index in fields.lines.indices where fields.has("content-encoding", at: index) {
+        for index in fields.indices(of: "content-encoding") {
             fields.withValue(at: index) { codings += Array($0) + [UInt8(ascii: ",")] }
         }
         guard let reader = codings.withUnsafeBytes(makeReader) else { return nil }

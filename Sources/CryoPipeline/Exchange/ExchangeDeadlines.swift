@@ -16,38 +16,20 @@ struct ExchangeDeadlines {
 
     /// The first that is due, taken out.
     mutating func takeDue(at nanoseconds: UInt64) -> DeadlineKind? {
-        if total <= nanoseconds {
-            total = .max
-            return .total
-        }
-        if backOff <= nanoseconds {
-            backOff = .max
-            return .backOff
-        }
-        if tokenWait <= nanoseconds {
-            tokenWait = .max
-            return .tokenWait
-        }
-        if response <= nanoseconds {
-            response = .max
-            return .response
-        }
-        if idle <= nanoseconds {
-            idle = .max
-            return .idle
-        }
-        if lookAhead <= nanoseconds {
-            lookAhead = .max
-            return .lookAhead
-        }
-        if heartbeat <= nanoseconds {
-            heartbeat = .max
-            return .heartbeat
-        }
-        if audit <= nanoseconds {
-            audit = .max
-            return .audit
-        }
+        if Self.take(&total, at: nanoseconds) { return .total }
+        if Self.take(&backOff, at: nanoseconds) { return .backOff }
+        if Self.take(&tokenWait, at: nanoseconds) { return .tokenWait }
+        if Self.take(&response, at: nanoseconds) { return .response }
+        if Self.take(&idle, at: nanoseconds) { return .idle }
+        if Self.take(&lookAhead, at: nanoseconds) { return .lookAhead }
+        if Self.take(&heartbeat, at: nanoseconds) { return .heartbeat }
+        if Self.take(&audit, at: nanoseconds) { return .audit }
         return nil
+    }
+
+    private static func take(_ deadline: inout UInt64, at nanoseconds: UInt64) -> Bool {
+        guard deadline <= nanoseconds else { return false }
+        deadline = .max
+        return true
     }
 }

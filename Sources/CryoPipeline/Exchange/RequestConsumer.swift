@@ -10,8 +10,8 @@ package enum RequestArrival {
     case refused(FailureReason, status: UInt16, detail: StaticString)
 }
 
-/// What a connection lends to the exchanges it carries, one after the other. Made once for a connection, so that an exchange keeps one reference
-/// instead of a copy. The sink and the scheduler are the connection itself: it lets go of its context when it closes.
+/// What a connection lends to the exchanges it carries, one after the other. Made once for a connection, so that an exchange keeps one
+/// reference instead of a copy. The sink and the scheduler are the connection itself: it lets go of its context when it closes.
 package final class ConnectionContext {
     package let sink: any ReplySink
     package let scheduler: any Scheduler

@@ -19,45 +19,45 @@ extension Exchange {
     /// nil where the request belongs to no trace.
     var trace: ExchangeTrace? {
         get { uncommon?.trace }
-        set { if newValue != nil { makeUncommon().trace = newValue } else { uncommon?.trace = nil } }
+        set { uncommon(toHold: newValue)?.trace = newValue }
     }
 
     /// The route's, while this exchange counts in it.
     var occupiedLoad: RouteLoad? {
         get { uncommon?.occupiedLoad }
-        set { if newValue != nil { makeUncommon().occupiedLoad = newValue } else { uncommon?.occupiedLoad = nil } }
+        set { uncommon(toHold: newValue)?.occupiedLoad = newValue }
     }
 
     /// The upstream's, while this exchange counts in it.
     var retryBudget: RetryBudget? {
         get { uncommon?.retryBudget }
-        set { if newValue != nil { makeUncommon().retryBudget = newValue } else { uncommon?.retryBudget = nil } }
+        set { uncommon(toHold: newValue)?.retryBudget = newValue }
     }
 
     var digestStream: DigestStream? {
         get { uncommon?.digestStream }
-        set { if newValue != nil { makeUncommon().digestStream = newValue } else { uncommon?.digestStream = nil } }
+        set { uncommon(toHold: newValue)?.digestStream = newValue }
     }
 
     var bodyDigest: [UInt8]? {
         get { uncommon?.bodyDigest }
-        set { if newValue != nil { makeUncommon().bodyDigest = newValue } else { uncommon?.bodyDigest = nil } }
+        set { uncommon(toHold: newValue)?.bodyDigest = newValue }
     }
 
     var business: BusinessFailure? {
         get { uncommon?.business }
-        set { if newValue != nil { makeUncommon().business = newValue } else { uncommon?.business = nil } }
+        set { uncommon(toHold: newValue)?.business = newValue }
     }
 
     var failure: Failure? {
         get { uncommon?.failure }
-        set { if newValue != nil { makeUncommon().failure = newValue } else { uncommon?.failure = nil } }
+        set { uncommon(toHold: newValue)?.failure = newValue }
     }
 
     /// Set while a stream is held back for its first event.
     var firstEvent: FirstEventFinder? {
         get { uncommon?.firstEvent }
-        set { if newValue != nil { makeUncommon().firstEvent = newValue } else { uncommon?.firstEvent = nil } }
+        set { uncommon(toHold: newValue)?.firstEvent = newValue }
         _modify { yield &makeUncommon().firstEvent }
     }
 
@@ -71,6 +71,9 @@ extension Exchange {
         get { uncommon?.auditedResponseBody ?? AuditedBody() }
         _modify { yield &makeUncommon().auditedResponseBody }
     }
+
+    /// Nothing needs no place: nil where there is none yet.
+    private func uncommon(toHold part: (some Any)?) -> UncommonState? { part == nil ? uncommon : makeUncommon() }
 
     private func makeUncommon() -> UncommonState {
         if let uncommon { return uncommon }

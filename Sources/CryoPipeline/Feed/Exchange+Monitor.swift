@@ -73,7 +73,7 @@ extension Exchange {
         writer.beginObject()
         writer.field("event", event.name)
         id.withUnsafeBytes { writer.field("exchange", bytes: $0) }
-        writer.field("at_us", Int64(clamping: now > context.startNanoseconds ? (now - context.startNanoseconds) / 1000 : 0))
+        writer.field("at_us", Int64(clamping: microseconds(from: context.startNanoseconds, to: now)))
         switch event {
         case .requestCreated: appendRequest(&writer)
         case .requestAdapted(let fields):

@@ -125,7 +125,7 @@ extension Exchange {
         case .query: return nil
         case .cookie:
             var cookies: [[UInt8]] = []
-            for index in fields.lines.indices where fields.has("cookie", at: index) {
+            for index in fields.indices(of: "cookie") {
                 cookies += CookiePairs.removing(store.injection.name, from: fields.withValue(at: index) { Array($0) })
             }
             fields.remove("cookie")

@@ -21,7 +21,7 @@ package enum ClientKeyRule {
     /// `Authorization: Bearer KEY`, for the admin side; every line is looked at.
     package static func authorizes(_ fields: FieldSection, _ key: Secret) -> Bool {
         var isFound = false
-        for index in fields.lines.indices where fields.has("authorization", at: index) {
+        for index in fields.indices(of: "authorization") {
             if fields.withValue(at: index, { isBearer($0, key) }) { isFound = true }
         }
         return isFound

@@ -31,7 +31,7 @@ extension Exchange {
     /// The names a preflight asks for; what is no field name is left out.
     private func requestedHeaders(_ head: RequestHead) -> [UInt8] {
         var names: [UInt8] = []
-        for index in head.fields.lines.indices where head.fields.has("access-control-request-headers", at: index) {
+        for index in head.fields.indices(of: "access-control-request-headers") {
             head.fields.withValue(at: index) { value in
                 forEachListElement(value) { name in
                     guard isToken(name) else { return }

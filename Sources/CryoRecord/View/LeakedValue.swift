@@ -1,6 +1,7 @@
 // The spellings in which a secret that got into an audit file may stand there.
 // Domain: pure
 
+import CryoHTTP
 package import CryoJSON
 
 package struct LeakedValue: Sendable {
@@ -34,10 +35,10 @@ package struct LeakedValue: Sendable {
         let slashed = once.flatMap { $0 == 0x2F ? [0x5C, 0x2F] : [$0] }
         add("json", slashed)
         add("json", JSONEscape.escaped(slashed))
-        let percent = Self.percentEncoded(value)
+        let percent = percentEncoded(value)
         if percent != value {
             add("url", percent)
-            add("url", Self.smallDigits(percent))
+            add("url", lowercasedEscapes(percent))
             add("form", Self.plusForSpace(percent))
         }
         // Within a longer text a value may begin at any of three places of a group.
@@ -49,21 +50,12 @@ package struct LeakedValue: Sendable {
         if let mark {
             // What was hidden is what stood there, in whatever spelling.
             let base64 = Array(Self.base64(value, shift: 0).plain.prefix(value.count / 3 * 4))
-            for spelled in [value, once, slashed, percent, Self.smallDigits(percent), Self.plusForSpace(percent), base64] {
+            for spelled in [value, once, slashed, percent, lowercasedEscapes(percent), Self.plusForSpace(percent), base64] {
                 add("hmac", mark(spelled))
             }
         }
-        add("hex", value.flatMap { Array(Self.hexadecimal($0).utf8) }, ignoresCase: true)
+        add("hex", Hexadecimal.digits(of: value), ignoresCase: true)
         self.forms = forms
-    }
-
-    private static func hexadecimal(_ byte: UInt8) -> String { (byte < 16 ? "0" : "") + String(byte, radix: 16) }
-
-    private static func percentEncoded(_ bytes: [UInt8]) -> [UInt8] {
-        bytes.flatMap { byte -> [UInt8] in
-            let isPlain = (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 || "-._~".utf8.contains(byte)
-            return isPlain ? [byte] : [0x25] + Array(hexadecimal(byte).uppercased().utf8)
-        }
     }
 
     private static func plusForSpace(_ encoded: [UInt8]) -> [UInt8] {
@@ -75,14 +67,6 @@ package struct LeakedValue: Sendable {
             index += isSpace ? 3 : 1
         }
         return form
-    }
-
-    private static func smallDigits(_ encoded: [UInt8]) -> [UInt8] {
-        var small = encoded
-        for index in encoded.indices where encoded[index] == 0x25 {
-            for digit in [index + 1, index + 2] where digit < small.count && small[digit] &- 0x41 < 6 { small[digit] |= 0x20 }
-        }
-        return small
     }
 
     /// The characters that depend on the value alone when `shift` bytes stand in front of it in its group of three.

@@ -10,7 +10,8 @@ import Glibc
 ///
 /// The handle stays in the multi, else libcurl would lose its connection. The socket is watched edge-triggered under its CurlSocket,
 /// which passes the events on. TLS may hold bytes while the socket is not readable, so there everything is received until OpenSSL holds none
-/// and the socket is known to be empty, or until libcurl says CURLE_AGAIN. Plain TCP is read and written without libcurl, which would look its connection up at each call.
+/// and the socket is known to be empty, or until libcurl says CURLE_AGAIN. Plain TCP is read and written without libcurl, which would look
+/// its connection up at each call.
 class UpstreamConnection: Endpoint {
     // SAFETY: the forwarder closes its connections before it goes.
     unowned(unsafe) let forwarder: CurlForwarder

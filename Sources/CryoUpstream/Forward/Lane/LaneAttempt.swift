@@ -86,13 +86,8 @@ extension ByteBlock {
     /// The request line and the fields (RFC 9112 §3), those of the framing last. One block, filled once.
     fileprivate mutating func writeRequestHead(_ request: AttemptRequest) -> Bool {
         removeAll()
-        let size = request.method.count + request.target.count + request.fields.wireBytesMax + HeadWriter.ownBytes
-        return appendHead(bytesMax: size) { head in
-            head.append(request.method)
-            head.append(" ")
-            head.append(request.target)
-            head.append(" HTTP/1.1\r\n")
-            head.appendFields(request.fields)
+        return appendHead(bytesMax: HeadWriter.bytesMax(of: request)) { head in
+            head.appendRequest(request)
             switch request.framing {
             case .none: break
             case .length(let count): head.appendField("Content-Length", count)

@@ -74,13 +74,8 @@ final class CurlTunnel: UpstreamConnection {
 
     private static func requestHead(_ request: AttemptRequest) -> [UInt8] {
         var bytes: [UInt8] = []
-        let size = request.method.count + request.target.count + request.fields.wireBytesMax + HeadWriter.ownBytes
-        bytes.appendHead(bytesMax: size) { head in
-            head.append(request.method)
-            head.append(" ")
-            head.append(request.target)
-            head.append(" HTTP/1.1\r\n")
-            head.appendFields(request.fields)
+        bytes.appendHead(bytesMax: HeadWriter.bytesMax(of: request)) { head in
+            head.appendRequest(request)
             head.appendField("Connection", "Upgrade")
             head.appendField("Upgrade", "websocket")
             head.appendLineEnd()
