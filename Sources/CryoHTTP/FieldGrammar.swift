@@ -98,6 +98,43 @@ func firstControl(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: In
     return upper
 }
 
+/// The index of the first LF or CR in `lower..<upper`, or `upper`.
+///
+/// As long as there is nothing below 0x0E, thirty-two bytes at a time; then eight. What else is below is passed over by itself.
+@inline(__always)
+func firstLineEnd(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: Int) -> Int {
+    guard lower < upper, let base = bytes.baseAddress else { return upper }
+    var index = lower
+    while upper &- index >= 32 {
+        let low = base + index
+        let marks = marksBelow0E(low) | marksBelow0E(low + 8) | marksBelow0E(low + 16) | marksBelow0E(low + 24)
+        if marks & 0x8080_8080_8080_8080 != 0 { break }
+        index &+= 32
+    }
+    repeat {
+        if upper &- index >= 8 {
+            let marks = marksBelow0E(base + index) & 0x8080_8080_8080_8080
+            if marks == 0 {
+                index &+= 8
+                continue
+            }
+            index &+= marks.trailingZeroBitCount >> 3
+        }
+        let byte = base.load(fromByteOffset: index, as: UInt8.self)
+        if byte == 0x0A || byte == 0x0D { return index }
+        index &+= 1
+    } while index < upper
+    return upper
+}
+
+/// Eight bytes: the highest bit of the first one below 0x0E. A carry may set that of others behind it, never before; other bits mean
+/// nothing.
+@inline(__always)
+private func marksBelow0E(_ start: UnsafeRawPointer) -> UInt64 {
+    let word = start.loadUnaligned(as: UInt64.self)
+    return (word &- 0x0E0E_0E0E_0E0E_0E0E) & ~word
+}
+
 /// What a search for the end of a line found.
 enum LineScan {
     /// No line end yet; the search goes on at `resumeAt` (before a CR whose LF has not arrived).

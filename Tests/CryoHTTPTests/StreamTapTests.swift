@@ -47,36 +47,109 @@ struct StreamTapTests {
         for cut in 1..<stream.count {
             var tap = EventStreamTap()
             #expect(events(of: Array(stream[..<cut]), &tap) + events(of: Array(stream[cut...]), &tap) == whole, "cut at \(cut)")
-            #expect(tap.isIncomplete)
+            let isIncomplete = tap.isIncomplete
+            #expect(isIncomplete)
         }
+    }
+
+    @Test("lines taken whole and lines taken byte by byte are the same, wherever a stream is cut", arguments: [0, 5])
+    func wholeLines(contentBytesMax: Int) {
+        let stream = Self.variousLines
+        let whole = pieces(of: stream, [stream.count], contentBytesMax)
+        #expect(whole.events.count == 13)
+        for cut in 1..<stream.count {
+            #expect(pieces(of: stream, [cut, stream.count - cut], contentBytesMax) == whole, "cut at \(cut)")
+        }
+        for bytes in 1...40 {
+            let counts = Array(repeating: bytes, count: stream.count / bytes + 1)
+            #expect(pieces(of: stream, counts, contentBytesMax) == whole, "pieces of \(bytes)")
+        }
+    }
+
+    @Test("a line ends at CR or LF only, wherever it stands and whatever else is in it")
+    func lineEndsAnywhere() {
+        for count in 0...72 {
+            for other: UInt8 in [0x00, 0x09, 0x0C, 0x0E, 0x7F, 0x8A, 0x8D, 0xFF] {
+                for end: [UInt8] in [[0x0A], [0x0D], [0x0D, 0x0A]] {
+                    var value = [UInt8](repeating: 0x61, count: count)
+                    if count > 0 { value[count * 7 % 73 % count] = other }
+                    let found = events(of: latin("data:-") + value + end + latin("data") + end + end)
+                    #expect(found.map(\.content) == [latin("-") + value + [0x0A]], "\(count), \(other), \(end)")
+                }
+            }
+        }
+    }
+
+    /// Every kind of line, and every end of one in turn.
+    private static let variousLines: [UInt8] = {
+        let lines = [
+            ": comment", "", "data: one", "data:two", "data:  three", "data", "", "id: 7", "event: added", "retry: 1500", "data: x: y", "",
+            "id: a\u{0}b", "", "id", "data", "", "data: \u{9}tabs\u{9}and\u{1}controls", "", "", "", "retry: soon", "",
+            "retry: 18446744073709551615", "", "retry: 18446744073709551616", "", "retry: 99999999999999999999999", "id: 8", "", "retry:",
+            "data:", "", "event", "", "event: first", "event: second", "event:", "data: z", "", "other: 1", "unknownlongname: 2",
+            "datas: 3",
+            "\u{0}data: 4", "Data: 5", " data: 6", "longest", "longest:", ":", "", "id:9", "id:\u{0}", "data: kept", "",
+            "data: " + String(repeating: "long ", count: 20), "event: " + String(repeating: "t", count: 40), "",
+            "id: " + String(repeating: "i", count: 1_030), "", "event:a", "", "retry:  5", "retry: 5 ", "", "data: open",
+        ]
+        let ends: [[UInt8]] = [[0x0A], [0x0D, 0x0A], [0x0D], [0x0A], [0x0D, 0x0A]]
+        return [0xEF, 0xBB, 0xBF]
+            + lines.indices.flatMap { index in
+                // A CR before the LF of a blank line would be the end of one line only.
+                let end = ends[index % ends.count]
+                return latin(lines[index]) + (end == [0x0D] && lines.dropFirst(index + 1).first == "" ? [0x0D, 0x0A] : end)
+            }
+    }()
+
+    private struct Found: Equatable {
+        var events: [StreamEvent] = []
+        var states: [Bool] = []
+    }
+
+    /// Fed pieces of these sizes.
+    private func pieces(of stream: [UInt8], _ counts: [Int], _ contentBytesMax: Int) -> Found {
+        var tap = EventStreamTap(contentBytesMax: contentBytesMax)
+        var found = Found()
+        var rest = stream[...]
+        for count in counts {
+            found.events += events(of: Array(rest.prefix(count)), &tap)
+            rest = rest.dropFirst(count)
+        }
+        found.states = [tap.isIncomplete, tap.isBetweenEvents, tap.isClear]
+        return found
     }
 
     @Test("a comment may be put in between two events only")
     func boundaries() {
         var tap = EventStreamTap()
-        #expect(tap.isBetweenEvents)
+        var isNowBetween = tap.isBetweenEvents
+        #expect(isNowBetween)
         for (piece, isBetween, isIncomplete) in [
             ("data: x", false, true), ("\n", false, true), ("\n", true, false), ("da", false, true), ("ta: y\r\n\r", true, false),
             ("\n", true, false),
             (": comment", false, false), ("\n", false, false), ("\n", true, false),
         ] {
             _ = events(of: latin(piece), &tap)
-            #expect(tap.isBetweenEvents == isBetween, "after \(piece.debugDescription)")
-            #expect(tap.isIncomplete == isIncomplete, "after \(piece.debugDescription)")
+            isNowBetween = tap.isBetweenEvents
+            let isNowIncomplete = tap.isIncomplete
+            #expect(isNowBetween == isBetween, "after \(piece.debugDescription)")
+            #expect(isNowIncomplete == isIncomplete, "after \(piece.debugDescription)")
         }
     }
 
     @Test("lines may be put in wherever no field of an event waits for its end, and change nothing there")
     func clearPlaces() {
         var tap = EventStreamTap()
-        #expect(tap.isClear)
+        var isNowClear = tap.isClear
+        #expect(isNowClear)
         for (piece, isClear) in [
             ("data: x", false), ("\n", false), ("\n", true), ("d", false), ("\n", true), (": c", false), ("\r", true), ("\n", true),
             ("id", false),
             ("\r\n", false), ("\r", true), ("\n", true), ("retry: x\n", true), ("retry: 1\n", false), ("\n", true),
         ] {
             _ = events(of: latin(piece), &tap)
-            #expect(tap.isClear == isClear, "after \(piece.debugDescription)")
+            isNowClear = tap.isClear
+            #expect(isNowClear == isClear, "after \(piece.debugDescription)")
         }
         let stream = latin(": c\ndata: a\r\n\r\nother\n: d\r\rdata: b\rid: 1\nevent: x\n\n\nretry: 7\n\n")
         let whole = events(of: stream)
@@ -155,9 +228,9 @@ struct StreamTapTests {
         bytes.withUnsafeBytes { bytes in
             var index = 0
             while index < bytes.count {
-                let (consumed, event) = tap.next(UnsafeRawBufferPointer(rebasing: bytes[index...]))
+                let (consumed, hasEnded) = tap.next(UnsafeRawBufferPointer(rebasing: bytes[index...]))
                 index += consumed
-                if let event { events.append(event) }
+                if hasEnded { events.append(tap.event) }
             }
         }
         return events

@@ -34,9 +34,10 @@ private func parsed(_ bytes: [UInt8]) -> [StreamEvent] {
     bytes.withUnsafeBytes { bytes in
         var index = 0
         while index < bytes.count {
-            let (consumed, event) = tap.next(UnsafeRawBufferPointer(rebasing: bytes[index...]))
+            let (consumed, hasEnded) = tap.next(UnsafeRawBufferPointer(rebasing: bytes[index...]))
             index += consumed
-            if var event {
+            if hasEnded {
+                var event = tap.event
                 event.bytes = 0
                 events.append(event)
             }

@@ -5,31 +5,26 @@ import CryoHTTP
 import CryoJSON
 
 /// Fed what arrives of a stream, until it has the first event with content, or the first record.
-struct FirstEventFinder {
-    private enum Tap {
-        case events(EventStreamTap)
-        case records(LineStreamTap)
-    }
-    private var tap: Tap
+final class FirstEventFinder {
+    private let findsRecords: Bool
+    private var events = EventStreamTap()
+    private var records = LineStreamTap()
 
-    init(_ type: MediaType) { tap = type == .ndjson ? .records(LineStreamTap()) : .events(EventStreamTap()) }
+    init(_ type: MediaType) { findsRecords = type == .ndjson }
 
     /// nil: not yet. Events that only carry an id or a time to wait say nothing about success.
-    mutating func find(in bytes: UnsafeRawBufferPointer) -> [UInt8]? {
+    func find(in bytes: UnsafeRawBufferPointer) -> [UInt8]? {
         var index = 0
         while index < bytes.count {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[index...])
-            switch tap {
-            case .events(var events):
-                let (consumed, event) = events.next(rest)
-                tap = .events(events)
-                index += consumed
-                if let event, !event.content.isEmpty { return event.content }
-            case .records(var records):
+            if findsRecords {
                 let (consumed, record) = records.next(rest)
-                tap = .records(records)
                 index += consumed
                 if let record { return record.bytes }
+            } else {
+                let (consumed, hasEnded) = events.next(rest)
+                index += consumed
+                if hasEnded, !events.event.content.isEmpty { return events.event.content }
             }
         }
         return nil

@@ -72,7 +72,7 @@ final class StreamRelay {
     /// Whether the client has no part of an event, so that something of ours can be put in.
     var isClear: Bool { care.holdsEvents ? !hold.isPassing : events.isClear }
 
-    /// Looks at bytes that have arrived. `events` have ended in them, and what lies behind `border` is a part of another.
+    /// Looks at bytes that have arrived. `events` have ended in them, and what lies behind `border` is a part of another to be held back.
     func watch(_ bytes: UnsafeRawBufferPointer, at now: UInt64) -> (events: UInt64, border: Int) {
         bytesCount &+= UInt64(bytes.count)
         guard isRead else { return (0, bytes.count) }
@@ -106,20 +106,21 @@ final class StreamRelay {
         var index = 0
         var border = 0
         while index < bytes.count {
-            let (consumed, event) = events.next(UnsafeRawBufferPointer(rebasing: bytes[index...]))
+            let (consumed, hasEnded) = events.next(UnsafeRawBufferPointer(rebasing: bytes[index...]))
             index += consumed
-            guard let event else { continue }
+            guard hasEnded else { continue }
             border = index
             note(at: now)
-            if let id = event.id {
+            if let id = events.event.id {
                 lastEventID = id
                 isLastEventNamed = !id.isEmpty
-            } else if event.hasContent {
+            } else if events.event.hasContent {
                 isLastEventNamed = false
             }
-            if let milliseconds = event.retryMilliseconds { retryMilliseconds = milliseconds }
+            if let milliseconds = events.event.retryMilliseconds { retryMilliseconds = milliseconds }
         }
-        return events.isClear ? bytes.count : border
+        // Of interest only to who holds events back.
+        return care.holdsEvents && !events.isClear ? border : bytes.count
     }
 
     private func watchLines(_ bytes: UnsafeRawBufferPointer, at now: UInt64) {

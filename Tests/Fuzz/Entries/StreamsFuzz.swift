@@ -47,9 +47,9 @@ private func tapped(_ bytes: UnsafeRawBufferPointer, pieceBytes: Int) -> Tapped 
         let piece = UnsafeRawBufferPointer(rebasing: bytes[start..<min(start + pieceBytes, bytes.count)])
         var index = 0
         while index < piece.count {
-            let (consumed, event) = events.next(UnsafeRawBufferPointer(rebasing: piece[index...]))
+            let (consumed, hasEnded) = events.next(UnsafeRawBufferPointer(rebasing: piece[index...]))
             index += consumed
-            if let event { result.events.append(event) }
+            if hasEnded { result.events.append(events.event) }
         }
         index = 0
         while index < piece.count {
