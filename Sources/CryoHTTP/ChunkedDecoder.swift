@@ -78,11 +78,13 @@ package struct ChunkedDecoder: Sendable {
         var index = 0
         while index < input.count {
             switch phase {
-            case .data:
-                let count = Int(min(remaining, UInt64(input.count - index)))
-                remaining -= UInt64(count)
-                if remaining == 0 { phase = .dataReturn }
-                return .data(index..<index + count, consumed: index + count)
+            case .sizeStart:
+                if let next = takePlainSizeLine(input, from: index) {
+                    index = next
+                    continue
+                }
+                takeFraming(input[index])
+            case .data: return takeData(input, from: index)
             case .trailer, .trailerLineFeed: takeTrailer(input[index])
             case .done: return .end(consumed: index)
             case .failed: return .malformed(failure)
@@ -95,6 +97,40 @@ package struct ChunkedDecoder: Sendable {
         case .failed: return .malformed(failure)
         default: return .needsMore(consumed: index)
         }
+    }
+
+    /// A size line that is whole and nothing but digits, as nearly all are. Where the next byte is; nil: left to be read with care, which
+    /// finds the same.
+    @inline(__always)
+    private mutating func takePlainSizeLine(_ input: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        // One digit less than allowed, so that every size is one that can be.
+        let limit = min(input.count, start &+ Self.sizeDigitsMax &- 1)
+        var size: UInt64 = 0
+        var index = start
+        while index < limit, let digit = hexadecimalValue(input[index]) {
+            size = size &<< 4 | UInt64(digit)
+            index &+= 1
+        }
+        guard index > start, input.count &- index >= 2, input[index] == 0x0D, input[index &+ 1] == 0x0A else { return nil }
+        extensionBytes = 0
+        remaining = size
+        phase = size == 0 ? .trailer : .data
+        return index &+ 2
+    }
+
+    /// What there is of the chunk, and the line end behind it where that is there too.
+    @inline(__always)
+    private mutating func takeData(_ input: UnsafeRawBufferPointer, from start: Int) -> ChunkedStep {
+        let count = Int(truncatingIfNeeded: min(remaining, UInt64(truncatingIfNeeded: input.count &- start)))
+        let end = start &+ count
+        remaining &-= UInt64(truncatingIfNeeded: count)
+        guard remaining == 0 else { return .data(start..<end, consumed: end) }
+        if input.count &- end >= 2, input[end] == 0x0D, input[end &+ 1] == 0x0A {
+            phase = .sizeStart
+            return .data(start..<end, consumed: end &+ 2)
+        }
+        phase = .dataReturn
+        return .data(start..<end, consumed: end)
     }
 
     private mutating func fail(_ reason: StaticString) {

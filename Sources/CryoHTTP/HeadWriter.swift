@@ -1,4 +1,4 @@
-// Writes a message head into memory that is there already (RFC 9112 §2.1).
+// Writes a message head, or what frames a chunk, into memory that is there already (RFC 9112 §2.1, §7.1).
 // Domain: pure
 
 /// The room for a whole head is asked for once; after that every piece is one copy. Too little room is a bug of the caller's, and traps.
@@ -40,6 +40,21 @@ package struct HeadWriter: ~Copyable {
                 rest /= 10
             } while rest > 0
             append(UnsafeRawBufferPointer(rebasing: digits[start...]))
+        }
+    }
+
+    /// Lower-case digits without leading zeros.
+    @inlinable @inline(__always)
+    package mutating func appendHexadecimal(_ value: UInt64) {
+        let digits = max(1, (67 - value.leadingZeroBitCount) >> 2)
+        precondition(digits <= room.count - count)
+        var shift = UInt64(digits - 1) * 4
+        let end = count + digits
+        while count < end {
+            let digit = UInt8(truncatingIfNeeded: value &>> shift) & 15
+            room.storeBytes(of: digit < 10 ? 0x30 + digit : 0x57 + digit, toByteOffset: count, as: UInt8.self)
+            count += 1
+            shift = shift &- 4
         }
     }
 

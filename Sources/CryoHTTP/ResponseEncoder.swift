@@ -17,16 +17,6 @@ extension [UInt8] {
     package mutating func appendDecimal(_ value: UInt64) {
         appendHead(bytesMax: HeadWriter.decimalBytes) { $0.appendDecimal(value) }
     }
-
-    /// Lower-case hexadecimal without leading zeros.
-    package mutating func appendHexadecimal(_ value: UInt64) {
-        var shift = value == 0 ? 0 : (63 - value.leadingZeroBitCount) & ~3
-        while shift >= 0 {
-            let digit = UInt8(truncatingIfNeeded: value >> UInt64(shift)) & 15
-            append(digit < 10 ? 0x30 + digit : 0x57 + digit)
-            shift -= 4
-        }
-    }
 }
 
 /// The registered reason phrase (IANA HTTP status codes), or an empty one.

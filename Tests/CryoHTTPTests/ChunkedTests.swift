@@ -101,12 +101,12 @@ struct ChunkedTests {
     @Test("what the encoder writes, the decoder reads", arguments: [1, 9, 10, 15, 16, 255, 256, 65535])
     func roundTrip(count: Int) {
         var wire: [UInt8] = []
-        ChunkedEncoder.appendSizeLine(count, to: &wire)
+        wire.appendHead(bytesMax: ChunkedEncoder.sizeLineBytesMax) { ChunkedEncoder.appendSizeLine(count, to: &$0) }
         #expect(text(wire) == String(count, radix: 16) + "\r\n")
         wire.append(contentsOf: Array(repeating: 0x0A, count: count))
-        ChunkedEncoder.appendChunkEnd(to: &wire)
-        ChunkedEncoder.appendSizeLine(0, to: &wire)
-        ChunkedEncoder.appendLastChunk(to: &wire)
+        wire.append(contentsOf: ChunkedEncoder.chunkEnd.rawBytes)
+        wire.appendHead(bytesMax: ChunkedEncoder.sizeLineBytesMax) { ChunkedEncoder.appendSizeLine(0, to: &$0) }
+        wire.append(contentsOf: ChunkedEncoder.lastChunk.rawBytes)
         var decoder = ChunkedDecoder()
         #expect(decode([wire], with: &decoder) == Decoded(body: Array(repeating: 0x0A, count: count), isEnded: true))
     }

@@ -123,7 +123,7 @@ struct FieldsTests {
         #expect(text(buffer) == String(value))
         #expect(buffer.withUnsafeBytes { parseDecimal($0) } == value)
         buffer.removeAll()
-        buffer.appendHexadecimal(value)
+        buffer.appendHead(bytesMax: ChunkedDecoder.sizeDigitsMax) { $0.appendHexadecimal(value) }
         #expect(text(buffer) == String(value, radix: 16))
     }
 }

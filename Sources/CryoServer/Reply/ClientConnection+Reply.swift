@@ -35,7 +35,7 @@ extension ClientConnection: ReplySink {
         state.replyFraming = hasBody ? replyFraming(framing, state) : .none
         state.willClose = closesAfterReply(state)
         let keepsOwnLength = !hasBody && status != 204 && status >= 200
-        state.out.appendHead(bytesMax: fields.wireBytesMax + HeadWriter.ownBytes) { head in
+        state.out.append(bytesMax: fields.wireBytesMax + HeadWriter.ownBytes) { head in
             head.appendStatusLine(status)
             let seen = appendEndToEnd(fields, keepsLength: keepsOwnLength, to: &head)
             if !seen.hasDate { share.appendDate(to: &head) }
@@ -52,8 +52,16 @@ extension ClientConnection: ReplySink {
 
     func sendBody(_ bytes: UnsafeRawBufferPointer) -> Flow {
         // Nobody takes it any more, and the consumer hears of it after this batch: its source must not run on.
-        guard isExchangeOpen, let state, state.isHeadSent, !isBroken else { return .pause }
+        guard isExchangeOpen, !isBroken, let state = state.take() else { return .pause }
+        // Moved out meanwhile, so that no reference is counted.
+        let flow = state.isHeadSent ? append(bytes, state) : .pause
+        self.state = state
+        return flow
+    }
+
+    private func append(_ bytes: UnsafeRawBufferPointer, _ state: RequestState) -> Flow {
         var piece = bytes
+        var isChunk = false
         switch state.replyFraming {
         case .none: return .more
         case .untilClose: break
@@ -61,16 +69,18 @@ extension ClientConnection: ReplySink {
             // Never more than was announced: it would be read as the next reply.
             piece = UnsafeRawBufferPointer(rebasing: bytes[..<Int(min(UInt64(bytes.count), remaining))])
             state.replyFraming = .length(remaining: remaining - UInt64(piece.count))
-        case .chunked:
-            if !piece.isEmpty { state.out.withBytes { ChunkedEncoder.appendSizeLine(piece.count, to: &$0) } }
+        case .chunked: isChunk = true
         }
         guard !piece.isEmpty else { return .more }
         if piece.count > ConnectionBounds.copiedBodyBytesMax, canWrite {
+            if isChunk { state.out.appendSizeLine(of: piece) }
             writeThrough(piece, state)
+            if isChunk { state.out.append(ChunkedEncoder.chunkEnd.rawBytes) }
+        } else if isChunk {
+            state.out.appendChunk(piece)
         } else {
             state.out.append(piece)
         }
-        if state.replyFraming == .chunked { state.out.append(ChunkedEncoder.chunkEnd.rawBytes) }
         if state.out.count > ConnectionBounds.pendingBytesResume, canWrite { writePending(state) }
         worker.afterBatch(self)
         guard isBroken || state.out.count > ConnectionBounds.pendingBytesMax else { return .more }

@@ -14,7 +14,7 @@ extension ClientConnection {
         readDeadline = .max
         state.replyFraming = .untilClose
         state.willClose = true
-        state.out.appendHead(bytesMax: fields.wireBytesMax + HeadWriter.ownBytes) { head in
+        state.out.append(bytesMax: fields.wireBytesMax + HeadWriter.ownBytes) { head in
             head.appendStatusLine(status)
             let seen = appendEndToEnd(fields, keepsLength: false, to: &head)
             if !seen.hasDate { share.appendDate(to: &head) }

@@ -65,12 +65,12 @@ private func checkRoundTrip(_ body: UnsafeRawBufferPointer) throws(Broken) {
     var index = 0
     while index < body.count {
         let count = min(Int(body[index]) % 64 + 1, body.count - index)
-        ChunkedEncoder.appendSizeLine(count, to: &coded)
+        coded.appendHead(bytesMax: ChunkedEncoder.sizeLineBytesMax) { ChunkedEncoder.appendSizeLine(count, to: &$0) }
         coded.append(contentsOf: body[index..<index + count])
-        ChunkedEncoder.appendChunkEnd(to: &coded)
+        coded.append(contentsOf: ChunkedEncoder.chunkEnd.rawBytes)
         index += count
     }
-    ChunkedEncoder.appendLastChunk(to: &coded)
+    coded.append(contentsOf: ChunkedEncoder.lastChunk.rawBytes)
     let total = coded.count
     coded.append(contentsOf: Array("GET".utf8))
     let back = coded.withUnsafeBytes { decoded($0, pieceBytes: 13) }

@@ -108,7 +108,7 @@ struct LaneUpload: ~Copyable {
             switch receiver.readRequestBody(id, into: block.room(at: block.count + gap, room)) {
             case .bytes(let count) where count > 0:
                 let start = block.count + gap
-                guard block.appendSizeLine(count) else { return false }
+                guard block.appendHead(bytesMax: gap, { ChunkedEncoder.appendSizeLine(count, to: &$0) }) else { return false }
                 block.moveUp(from: start, count)
                 guard block.append(end.rawBytes) else { return false }
             case .wait, .bytes:
@@ -133,15 +133,5 @@ extension ByteBlock {
     fileprivate mutating func moveUp(from start: Int, _ count: Int) {
         if let base { memmove(base + self.count, base + start, count) }
         extend(by: count)
-    }
-
-    fileprivate mutating func appendSizeLine(_ value: Int) -> Bool {
-        var shift = (63 - UInt64(value).leadingZeroBitCount) & ~3
-        while shift >= 0 {
-            let digit = UInt8(truncatingIfNeeded: value >> shift) & 15
-            guard append(digit < 10 ? 0x30 + digit : 0x57 + digit) else { return false }
-            shift -= 4
-        }
-        return append(0x0D) && append(0x0A)
     }
 }
