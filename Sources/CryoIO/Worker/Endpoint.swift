@@ -28,6 +28,9 @@ open class Endpoint {
     package fileprivate(set) var id = EndpointID(slot: .max, generation: 0)
     fileprivate(set) var armedAt = UInt64.max
     fileprivate(set) var isDeferred = false
+    /// Who is told of the end of the batch after this one.
+    // SAFETY: as `DeferredEndpoints` says.
+    fileprivate var nextDeferred: HeldEndpoint?
 
     package init(worker: Worker) { self.worker = worker }
 
@@ -97,6 +100,32 @@ struct EndpointTable {
     mutating func release() -> HeldEndpoint? { withdrawn.popLast() }
 }
 
+/// The endpoints that are to be told of the end of the batch, in the order in which they have asked: a list through the endpoints themselves,
+/// so that asking takes no memory.
+// SAFETY: only enrolled ones get in, which are there until the batch has ended; by then nobody is in it.
+struct DeferredEndpoints {
+    private var first: HeldEndpoint?
+    private var last: HeldEndpoint?
+
+    var isEmpty: Bool { first == nil }
+
+    mutating func append(_ endpoint: Endpoint) {
+        let held = HeldEndpoint.passUnretained(endpoint)
+        if let last { last._withUnsafeGuaranteedRef { $0.nextDeferred = held } } else { first = held }
+        last = held
+    }
+
+    mutating func popFirst() -> HeldEndpoint? {
+        guard let held = first else { return nil }
+        first = held._withUnsafeGuaranteedRef { endpoint in
+            endpoint.isDeferred = false
+            return endpoint.nextDeferred.take()
+        }
+        if first == nil { last = nil }
+        return held
+    }
+}
+
 extension Worker {
     func arm(_ endpoint: Endpoint, at nanoseconds: UInt64) {
         guard nanoseconds < endpoint.armedAt, endpoint.isEnrolled else { return }
@@ -120,22 +149,13 @@ extension Worker {
     package func afterBatch(_ endpoint: Endpoint) {
         guard !endpoint.isDeferred, endpoint.isEnrolled else { return }
         endpoint.isDeferred = true
-        // SAFETY: enrolled, it is there until this batch has ended.
-        deferred.append(HeldEndpoint.passUnretained(endpoint))
+        deferred.append(endpoint)
     }
 
     /// What ends with the batch may ask for its end again, and so may what goes with it.
     func endBatch() {
         repeat {
-            var index = 0
-            while index < deferred.count {
-                deferred[index]._withUnsafeGuaranteedRef { endpoint in
-                    endpoint.isDeferred = false
-                    endpoint.batchEnded()
-                }
-                index += 1
-            }
-            deferred.removeAll(keepingCapacity: true)
+            while let endpoint = deferred.popFirst() { endpoint._withUnsafeGuaranteedRef { $0.batchEnded() } }
             releaseWithdrawn()
         } while !deferred.isEmpty
     }

@@ -21,13 +21,17 @@ package final class Worker: @unchecked Sendable {
 
     /// Monotonic time, read once per batch.
     package private(set) var nanoseconds: UInt64
-    /// Wall-clock time, read once per batch.
-    package private(set) var unixMicroseconds: Int64
+    /// Wall-clock time, read once per batch, when it is first asked for: most batches have no use for it.
+    package var unixMicroseconds: Int64 {
+        if wallClock == 0 { wallClock = Clock.unixMicroseconds() }
+        return wallClock
+    }
+    private var wallClock: Int64 = 0
     /// For reads whose bytes are used up before the next event. Not for keeping.
     package let scratch: UnsafeMutableRawBufferPointer
 
     var endpoints = EndpointTable()
-    var deferred: [HeldEndpoint] = []
+    var deferred = DeferredEndpoints()
     private var isServing = false
     private var deadlines = DeadlineHeap()
     private var armedTimer: UInt64 = 0
@@ -52,7 +56,6 @@ package final class Worker: @unchecked Sendable {
         self.index = index
         queue = DispatchQueue(label: "cryonet.worker.\(index)")
         nanoseconds = Clock.monotonicNanoseconds()
-        unixMicroseconds = Clock.unixMicroseconds()
         scratch = .allocate(byteCount: 65_536 + 64, alignment: 64)
         var seed: UInt64 = 0
         // Without chance of the kernel's the workers must not draw the same identifiers.
@@ -164,7 +167,8 @@ package final class Worker: @unchecked Sendable {
     /// Serves one batch of events.
     func serve(_ events: UnsafeMutableBufferPointer<epoll_event>) -> Pause {
         if isStopping.load(ordering: .acquiring) { return .over }
-        readClocks()
+        nanoseconds = Clock.monotonicNanoseconds()
+        wallClock = 0
         isServing = true
         for event in events { dispatch(event) }
         fireDeadlines()
@@ -172,11 +176,6 @@ package final class Worker: @unchecked Sendable {
         isServing = false
         if isStopping.load(ordering: .acquiring) { return .over }
         return armTimer() ? .endless : kernel.pause(until: deadlines.earliest)
-    }
-
-    private func readClocks() {
-        nanoseconds = Clock.monotonicNanoseconds()
-        unixMicroseconds = Clock.unixMicroseconds()
     }
 
     private func runSubmitted() {

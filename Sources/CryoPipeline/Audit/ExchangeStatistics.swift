@@ -27,6 +27,7 @@ package final class WorkerTable: @unchecked Sendable {
     }
 
     /// Called on worker `worker`.
+    @inline(__always)
     func add(_ amount: UInt64 = 1, to index: Int, worker: Int) { row(of: worker).add(amount, to: index) }
 
     /// The counters of one worker, for several additions in a row. None where there is no such worker.

@@ -4,10 +4,20 @@
 package import CryoHTTP
 
 /// What the other side of a byte stream may do next.
+@usableFromInline
 package enum Flow: Sendable, Equatable {
     case more
     /// Stop delivering until told to go on.
     case pause
+
+    /// Written out, so that other modules need not call for it.
+    @inlinable @inline(__always)
+    package static func == (left: Flow, right: Flow) -> Bool {
+        switch (left, right) {
+        case (.more, .more), (.pause, .pause): true
+        default: false
+        }
+    }
 }
 
 /// The client's side of one exchange: the connection that waits for the reply.

@@ -146,7 +146,7 @@ extension Exchange {
         if !records.isEmpty { records.current.responseBytes &+= UInt64(bytes.count) }
         tell(.dataReceived(bytes.count))
         if isHolding { return machine.isResuming ? holdResumed(bytes) : hold(bytes) }
-        if !isTunnel, let audit = plan.auditRules, audit.keepsBodies, audit.bodies == .all {
+        if !isTunnel, let audit = plan.auditRules, audit.bodies == .all, audit.keepsBodies {
             auditedResponseBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
         }
         let flow: Flow

@@ -20,13 +20,12 @@ extension ClientConnection {
     /// Leaves the connection in a state that needs no more attention until the next event.
     func settle() {
         guard phase != .closed else { return }
-        if let state {
-            // Else the kernel tells when there is room.
-            if !state.out.isEmpty, canWrite { worker.afterBatch(self) }
-            if phase == .idle, state.inputCount == 0, state.out.isEmpty { giveBackState() }
-        }
+        let hasPending = state?.out.isEmpty == false
+        // Else the kernel tells when there is room.
+        if hasPending, canWrite { worker.afterBatch(self) }
+        if phase == .idle, !hasPending, state?.inputCount == 0 { giveBackState() }
         if phase == .tunnel { shutTunnelReply() }
-        if phase == .flushing, state?.out.isEmpty ?? true {
+        if phase == .flushing, !hasPending {
             if let tls, !endTLS(tls) { return arm() }
             return lingerOrClose()
         }

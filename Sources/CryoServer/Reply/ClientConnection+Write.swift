@@ -6,16 +6,16 @@ import CryoIO
 import CryoPipeline
 
 extension ClientConnection {
-    /// Sends what is pending, then lets a paused exchange go on. Never called inside a call of the exchange.
+    /// Sends what is pending, then lets a paused exchange go on. Never called inside a call of the exchange. The state is moved out of here
+    /// while it is written from, so that no reference is counted.
     func pushOut() {
         if let tls, canWrite { flush(tls) }
-        guard let state else { return }
+        guard let state = state.take() else { return }
         if canWrite, !state.out.isEmpty { writePending(state) }
-        if isBroken { return }
-        if state.isReplyPaused, isExchangeOpen, state.out.count < ConnectionBounds.pendingBytesResume {
-            state.isReplyPaused = false
-            consumer?.replyDrained()
-        }
+        let resumes = !isBroken && state.isReplyPaused && isExchangeOpen && state.out.count < ConnectionBounds.pendingBytesResume
+        if resumes { state.isReplyPaused = false }
+        self.state = state
+        if resumes { consumer?.replyDrained() }
     }
 
     func writePending(_ state: RequestState) {

@@ -55,6 +55,9 @@ final class LaneAttempt {
     /// Everything is out, or nothing more is wanted.
     var isRequestSent: Bool { headSent == head.count && upload.isOver }
 
+    /// Nobody wants it any more, or it has ended and everything of it is delivered.
+    var isSettled: Bool { receiver == nil || (outcome != nil && !isPaused) }
+
     /// From the first byte again, on another connection. False when the body's bytes are gone.
     func rewind() -> Bool {
         headSent = 0

@@ -114,22 +114,24 @@ final class LaneConnection: UpstreamConnection {
 
     // MARK: Moving bytes
 
+    /// The attempt is moved out of here meanwhile, and its receiver out of it at the end, so that no reference is counted.
     private func pump() {
-        guard !isPumping, !isClosed else { return }
+        guard !isPumping, !isClosed, let attempt = attempt.take() else { return }
         isPumping = true
+        if isConnected { move(attempt) }
+        isPumping = false
+        if attempt.isSettled { conclude(attempt) } else { self.attempt = attempt }
+    }
+
+    private func move(_ attempt: LaneAttempt) {
         var rounds = 0
-        while isConnected, let attempt, attempt.receiver != nil, attempt.outcome == nil {
-            if rounds == Self.roundsMax {
-                wake(at: worker.nanoseconds + 1)
-                break
-            }
+        while attempt.receiver != nil, attempt.outcome == nil {
+            if rounds == Self.roundsMax { return wake(at: worker.nanoseconds + 1) }
             rounds += 1
             let hasSent = send(attempt)
-            let hasReceived = receive(attempt)
-            if !hasSent, !hasReceived { break }
+            let mayReceive = receive(attempt)
+            if !hasSent, !mayReceive { return }
         }
-        isPumping = false
-        conclude()
     }
 
     /// True when something has moved.
@@ -175,6 +177,7 @@ final class LaneConnection: UpstreamConnection {
         }
     }
 
+    /// True when there may be more to receive.
     private func receive(_ attempt: LaneAttempt) -> Bool {
         guard !attempt.isPaused, attempt.outcome == nil, attempt.receiver != nil else { return false }
         if attempt.kept.count > 0 {
@@ -188,7 +191,7 @@ final class LaneConnection: UpstreamConnection {
             if !hasSeenEnd, hasTakenAll(count, of: buffer.count) { canRead = false }
             if attempt.firstByteAt == 0 { attempt.firstByteAt = worker.nanoseconds }
             attempt.take(UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(buffer)[..<count]))
-            return true
+            return canRead
         case .end:
             attempt.takeEnd()
             return true
@@ -203,14 +206,8 @@ final class LaneConnection: UpstreamConnection {
 
     // MARK: The end of an attempt
 
-    /// The attempt is moved out of here, and its receiver out of it, so that no reference is counted for every answer.
-    private func conclude() {
-        guard let attempt = attempt.take() else { return }
-        if attempt.receiver == nil { return abandon(attempt) }
-        guard let outcome = attempt.outcome, !attempt.isPaused else {
-            self.attempt = attempt
-            return
-        }
+    private func conclude(_ attempt: LaneAttempt) {
+        guard attempt.receiver != nil, let outcome = attempt.outcome else { return abandon(attempt) }
         var ending = outcome
         if case .failed(let error) = outcome {
             guard let final = lastingError(attempt, error) else { return }
