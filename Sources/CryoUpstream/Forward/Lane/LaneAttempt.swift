@@ -55,6 +55,12 @@ final class LaneAttempt {
     /// Everything is out, or nothing more is wanted.
     var isRequestSent: Bool { headSent == head.count && upload.isOver }
 
+    /// Sends body bytes behind what is left of the head; how many have gone out.
+    func sendBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard outcome == nil, upload.takesStraight(bytes.count), let connection else { return 0 }
+        return connection.sendStraight(bytes, of: self)
+    }
+
     /// From the first byte again, on another connection. False when the body's bytes are gone.
     func rewind() -> Bool {
         headSent = 0
