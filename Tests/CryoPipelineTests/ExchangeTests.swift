@@ -306,6 +306,29 @@ struct ExchangeRefreshTests {
         #expect(steps(bench)["retry"] == "not_replayable" && bench.spill.opened == 0)
     }
 
+    @Test("a body of which the upstream took a part at once is whole, counted, and replayed whole")
+    func sentStraight() {
+        let bench = Bench()
+        let body = (0..<100_000).map { UInt8(truncatingIfNeeded: $0 % 251) }
+        bench.forwarder.straightMax = 20_000
+        bench.begin(requestHead("/p", method: "POST", ["Content-Length: \(body.count)"]), isComplete: false)
+        bench.send(Array(body[..<50_000]))
+        #expect(bench.forwarder.straight == Array(body[..<20_000]) && bench.readBody(0) == Array(body[20_000..<50_000]))
+        // A small piece is not worth a system call of its own.
+        bench.send(Array(body[50_000..<60_000]))
+        #expect(bench.forwarder.straight.count == 20_000)
+        // Nor does a piece overtake one that waits.
+        bench.send(Array(body[60_000...]))
+        #expect(bench.forwarder.straight.count == 20_000 && bench.readBody(0) == Array(body[50_000...]))
+        bench.exchange?.receiveBodyEnd()
+        bench.answer(401, [], "original")
+        bench.endRefresh(renewed)
+        #expect(bench.readBody(1) == body)
+        bench.answer(200, [], "fine")
+        let attempts = object(bench.audit.lines.last)["attempts"] as? [[String: Any]]
+        #expect(attempts?.map { $0["request_bytes"] as? Int } == [body.count, body.count])
+    }
+
     @Test("a business code that means an expired token is refreshed like a 401, and kept in the failure")
     func businessCode() {
         let expired = #"{"code":10001,"msg":"login expired"}"#

@@ -194,6 +194,16 @@ final class FakeForwarder: Forwarder {
     func resumeResponse(_ attempt: AttemptID) { resumed.append(attempt.slot) }
     func requestBodyReady(_ attempt: AttemptID) { ready.append(attempt.slot) }
 
+    /// How many bytes the upstream takes at once, and what it took.
+    var straightMax = 0
+    var straight: [UInt8] = []
+
+    func sendRequestBody(_ attempt: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Int {
+        let taken = bytes.prefix(straightMax)
+        straight.append(contentsOf: taken)
+        return taken.count
+    }
+
     var last: AttemptID { AttemptID(slot: UInt32(max(0, attempts.count - 1)), generation: 1) }
 }
 

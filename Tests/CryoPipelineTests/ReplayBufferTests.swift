@@ -132,6 +132,27 @@ struct ReplayBufferTests {
         #expect(!buffer.isReplayable && !buffer.rewind())
     }
 
+    @Test("pieces of which a part has been sent already are whole together, and replay whole")
+    func sentBefore() {
+        var random = SeededRandom(seed: 12)
+        for (records, size) in [(false, 900_000), (true, 900_000), (true, ReplayBuffer.fileBytesMax + 300_000)] {
+            let files = SpillFiles()
+            let buffer = ReplayBuffer(records: records) { files.make() }
+            var all: [UInt8] = []
+            while all.count < size {
+                let piece = pattern(all.count..<min(size, all.count + Int.random(in: 1...200_000, using: &random)))
+                let sent = [0, piece.count, Int.random(in: 0...piece.count, using: &random)].randomElement(using: &random) ?? 0
+                _ = piece.withUnsafeBytes { buffer.append($0, sent: sent) }
+                #expect(buffer.waitingBytes == UInt64(piece.count - sent))
+                all += piece[..<sent] + drain(buffer).bytes
+            }
+            buffer.complete()
+            #expect(all == pattern(0..<size) && drain(buffer).last == .end)
+            #expect(buffer.isReplayable == (records && size <= ReplayBuffer.fileBytesMax) && buffer.rewind() == buffer.isReplayable)
+            if buffer.isReplayable { #expect(drain(buffer).bytes == all) }
+        }
+    }
+
     @Test("reading and writing in any order keeps every byte")
     func interleaved() {
         var random = SeededRandom(seed: 11)

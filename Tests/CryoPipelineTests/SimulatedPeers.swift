@@ -199,6 +199,8 @@ final class SimulatedForwarder: Forwarder {
         /// The token that judges it.
         let token: SimulatedToken?
         var received = 0
+        /// Has read all it wants of the request.
+        var isSated = false
         var isOpen = true
         var isPaused = false
         var answer: [[UInt8]] = []
@@ -298,6 +300,17 @@ final class SimulatedForwarder: Forwarder {
         world.after(microseconds: 0...50) { [self] in readRequest(attempt) }
     }
 
+    /// Takes what a socket might: nothing, a part or all.
+    func sendRequestBody(_ attempt: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Int {
+        guard let attempt = attempts[attempt.slot], attempt.size > 0, !attempt.isSated else { return 0 }
+        let count = world.chance(40) ? bytes.count : world.chance(50) ? Int.random(in: 0...bytes.count, using: &world.random) : 0
+        if !SimulatedWorld.isPattern(Array(bytes), count, at: attempt.received) {
+            world.report("an attempt was sent other bytes than are its next")
+        }
+        attempt.received += count
+        return count
+    }
+
     func checkEnded(of exchange: Exchange) {
         if attempts.values.contains(where: { $0.exchange === exchange }) { world.report("an attempt outlives its exchange") }
     }
@@ -331,6 +344,7 @@ final class SimulatedForwarder: Forwarder {
     }
 
     private func answer(_ attempt: Attempt) {
+        attempt.isSated = true
         let delay: ClosedRange<UInt64> = world.chance(4) ? 1_000_000...6_000_000 : 100...50_000
         world.after(microseconds: delay) { [self] in
             guard attempt.isOpen else { return }

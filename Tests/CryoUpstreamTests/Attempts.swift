@@ -27,10 +27,14 @@ final class Recorder: AttemptReceiver, @unchecked Sendable {
     /// The request body in pieces; nil: nothing now.
     var request: [[UInt8]?] = []
     private var sent: [[UInt8]?] = []
+    /// Bytes that were sent without being read here.
+    var straight = 0
     let paused = DispatchSemaphore(value: 0)
     let waiting = DispatchSemaphore(value: 0)
     let done = DispatchSemaphore(value: 0)
     let tunnelEnded = DispatchSemaphore(value: 0)
+
+    init(request: [[UInt8]?] = []) { self.request = request }
 
     func attemptReceivedHead(_ id: AttemptID, _ head: ResponseHead, framing: BodyFraming) {
         events += 1

@@ -160,6 +160,68 @@ import Testing
         attempts.close()
     }
 
+    @Test("bytes of the body go out past the reading, behind the head and whatever part the socket takes")
+    func straightUpload() {
+        let size = 8 << 20
+        let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 / 251) }
+        let server = RawServer { server, connection in
+            while connection.readHead() != nil {
+                server.note(connection.read(size) == body ? "whole" : "broken")
+                connection.write(Self.ok)
+            }
+        }
+        // The first makes the connection; only one that is there takes bytes at once.
+        for _ in 0..<3 {
+            let recorder = Recorder()
+            recorder.request = [nil]
+            let id = attempts.start(request(server, "POST", framing: .length(UInt64(size))), recorder)
+            attempts.onWorkerUnsafe { [attempts] in
+                var sent = 0
+                while sent < size {
+                    let count = body[sent..<min(size, sent + 60_000)].withUnsafeBytes { attempts.forwarder.sendRequestBody(id, $0) }
+                    sent += count
+                    if count < 60_000 { break }
+                }
+                recorder.straight = sent
+                recorder.request = [Array(body[sent...])]
+                attempts.forwarder.requestBodyReady(id)
+            }
+            attempts.finish(recorder)
+            #expect(recorder.ended && recorder.head?.status == 200)
+            #expect(recorder.straight > 0 || !recorder.timing.reusedConnection)
+        }
+        #expect(server.notes == ["whole", "whole", "whole"])
+        attempts.close()
+    }
+
+    @Test("bytes of the body are not sent past framing, an end, or the announced length")
+    func noStraightUpload() {
+        let server = RawServer { server, connection in
+            while let head = connection.readHead() {
+                server.note(connection.read(head.contains("chunked") ? 8 : 1) == nil ? "cut" : "body")
+                connection.write(Self.ok)
+            }
+        }
+        attempts.run(request(server, "POST", framing: .length(1)), Recorder(request: [[0x61]]))
+        for framing in [BodyFraming.chunked, .length(1)] {
+            let recorder = Recorder(request: [nil])
+            let id = attempts.start(request(server, "POST", framing: framing), recorder)
+            attempts.onWorkerUnsafe { [attempts] in
+                recorder.straight = [0x61, 0x62].withUnsafeBytes { attempts.forwarder.sendRequestBody(id, $0) }
+                recorder.request = [[0x61]]
+                attempts.forwarder.requestBodyReady(id)
+            }
+            attempts.finish(recorder)
+            #expect(recorder.ended && recorder.straight == 0)
+            let late = [0x61].withUnsafeBytes { bytes in
+                attempts.onWorkerUnsafe { [attempts] in recorder.straight = attempts.forwarder.sendRequestBody(id, bytes) }
+                return recorder.straight
+            }
+            #expect(late == 0)
+        }
+        attempts.close()
+    }
+
     @Test("the last connection back is the first used again, and closing the forwarder closes them all")
     func lastInFirstOut() {
         let both = DispatchSemaphore(value: 0)

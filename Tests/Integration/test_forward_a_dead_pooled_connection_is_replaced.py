@@ -1,7 +1,12 @@
 """The upstream closes after each answer without saying so: the next request meets no 502.
 
-A GET goes to a new connection by itself, also when the connection is reset under it; a POST that was read is not sent twice.
+A GET goes to a new connection by itself, also when the connection is reset under it, and so does a PUT whose body is kept for a refresh; a POST
+that was read is not sent twice.
 """
+
+import random
+
+import pytest
 
 from client import Client
 from gateway import configuration
@@ -34,6 +39,23 @@ def test_a_get_that_meets_a_reset_on_a_pooled_connection_goes_on(gateway, upstre
         assert client.get("/x").body == b"fresh"
     assert [(r.connection, r.number) for r in upstream.requests] == [(1, 1), (1, 2), (2, 1)]
     assert gw.wait_audit(2)[1]["attempts"][-1]["status"] == 200
+
+
+@pytest.mark.parametrize("size", [1_000, 100_000, 1_000_000])
+def test_a_put_that_meets_a_reset_on_a_pooled_connection_arrives_whole(gateway, upstream, size):
+    """Large pieces of a body go to the socket from where they were read; what is kept of them must be the same."""
+    body = random.Random(size).randbytes(size)
+    answers = {1: Answer(200, "first"), 2: script(RESET)}
+    upstream.on("PUT", "/x", lambda request: answers.get(request.number if request.connection == 1 else 0, Answer(200, "fresh")))
+    gw = gateway(configuration(upstream, workers=1, route={"token": "app"}, tokens={"app": {
+        "oauth2": {"grant_type": "client_credentials", "token_endpoint": f"{upstream.url}/token", "client_id": "c", "client_secret": "env:S"},
+        "initial": {"token": "env:T"}}}), env={"S": "secret-of-the-client", "T": "token-of-the-client"})
+    with Client(gw.port) as client:
+        assert client.request("PUT", "/x", body=b"small").body == b"first"
+        assert client.request("PUT", "/x", body=body).body == b"fresh"
+    assert [(r.connection, r.number) for r in upstream.requests] == [(1, 1), (1, 2), (2, 1)]
+    assert upstream.requests[1].body == upstream.requests[2].body == body
+    assert gw.wait_audit(2)[1]["attempts"][-1]["request_bytes"] >= size
 
 
 def test_a_post_that_was_read_is_not_sent_twice(gateway, upstream):

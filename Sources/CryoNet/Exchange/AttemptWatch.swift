@@ -44,6 +44,7 @@ final class AttemptWatch: Forwarder, AttemptReceiver {
     func cancel(_ attempt: AttemptID) { forwarder.cancel(attempt) }
     func resumeResponse(_ attempt: AttemptID) { forwarder.resumeResponse(attempt) }
     func requestBodyReady(_ attempt: AttemptID) { forwarder.requestBodyReady(attempt) }
+    func sendRequestBody(_ attempt: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Int { forwarder.sendRequestBody(attempt, bytes) }
 
     // MARK: From the forwarder
 

@@ -183,10 +183,11 @@ package final class Exchange: RequestConsumer {
             auditedRequestBody.take(bytes, bytesMax: audit.bodyBytesMax, environment.makeDigest)
         }
         digest(bytes)
+        let sent = sendStraight(bytes, of: body)
         // Before the forwarder is woken: it may read at once, and let the client go on.
-        isBodyPaused = body.append(bytes) == .pause && !isAwaitingSignedBody
+        isBodyPaused = body.append(bytes, sent: sent) == .pause && !isAwaitingSignedBody
         checkSignedBody()
-        wakeForwarder()
+        if sent < bytes.count { wakeForwarder() }
         return isBodyPaused ? .pause : .more
     }
 

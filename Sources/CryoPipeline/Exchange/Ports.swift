@@ -139,6 +139,13 @@ package protocol Forwarder: AnyObject {
     func resumeResponse(_ attempt: AttemptID)
     /// The exchange's request body has bytes, or its end, after `.wait`.
     func requestBodyReady(_ attempt: AttemptID)
+    /// Sends the next bytes of the request body from where they lie, when nothing waits to be sent before them. How many have gone out, which
+    /// is none where that cannot be; the rest is read as ever. Calls nobody back.
+    func sendRequestBody(_ attempt: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Int
+}
+
+extension Forwarder {
+    package func sendRequestBody(_ attempt: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Int { 0 }
 }
 
 /// Time, timers, chance and the way back onto a worker. One per client connection, so that a timer set for one exchange

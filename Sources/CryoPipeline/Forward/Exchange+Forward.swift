@@ -95,9 +95,7 @@ extension Exchange {
         switch read {
         case .wait: isForwarderWaitingForBody = true
         case .bytes(let count):
-            tell(.bytesSent(count))
-            if !records.isEmpty { records.current.requestBytes &+= UInt64(count) }
-            if !isTunnel, let upstream { touchResponseDeadline(upstream) }
+            noteSent(count)
             if isBodyPaused, body.waitingBytes < ReplayBuffer.waitingBytesLow {
                 isBodyPaused = false
                 sink.resumeRequestBody()
@@ -105,6 +103,23 @@ extension Exchange {
         case .end, .failed: break
         }
         return read
+    }
+
+    private func noteSent(_ count: Int) {
+        tell(.bytesSent(count))
+        if !records.isEmpty { records.current.requestBytes &+= UInt64(count) }
+        if !isTunnel, let upstream { touchResponseDeadline(upstream) }
+    }
+
+    /// Smaller pieces of a body go out at the end of the batch, with those of other requests.
+    private static let straightBytesMin = 16_384
+
+    /// A large piece goes to the upstream from where it was read, uncopied. How much of it has.
+    func sendStraight(_ bytes: UnsafeRawBufferPointer, of body: ReplayBuffer) -> Int {
+        guard bytes.count >= Self.straightBytesMin, isAttemptOpen, let attempt, body.waitingBytes == 0 else { return 0 }
+        let count = environment.forwarder.sendRequestBody(attempt, bytes)
+        if count > 0 { noteSent(count) }
+        return count
     }
 
     package func rewindRequestBody(_ id: AttemptID) -> Bool {

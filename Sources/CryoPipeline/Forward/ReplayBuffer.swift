@@ -53,10 +53,13 @@ package final class ReplayBuffer {
     package var waitingBytes: UInt64 { received - cursor }
     package var isReplayable: Bool { (isRecording || received == 0) && !hasFailed }
 
-    /// Takes bytes; `.pause` when more than the bound waits for the upstream.
-    package func append(_ bytes: UnsafeRawBufferPointer) -> Flow {
+    /// Takes bytes; `.pause` when more than the bound waits for the upstream. It has the first `sent` of them already: then none waited
+    /// before.
+    package func append(_ bytes: UnsafeRawBufferPointer, sent: Int = 0) -> Flow {
+        assert(sent == 0 || waitingBytes == 0)
         received += UInt64(bytes.count)
-        if isRecording { record(bytes) } else { queue.append(contentsOf: bytes) }
+        if isRecording { record(bytes, sent: sent) } else { queue.append(contentsOf: bytes[sent...]) }
+        cursor += UInt64(sent)
         return waitingBytes > Self.waitingBytesMax ? .pause : .more
     }
 
@@ -97,7 +100,7 @@ package final class ReplayBuffer {
         return true
     }
 
-    private func record(_ bytes: UnsafeRawBufferPointer) {
+    private func record(_ bytes: UnsafeRawBufferPointer, sent: Int) {
         let room = Self.memoryBytesMax - memory.count
         let head = min(max(0, room), bytes.count)
         if spill == nil, head > 0 { memory.append(contentsOf: bytes[..<head]) }
@@ -106,7 +109,7 @@ package final class ReplayBuffer {
         if rest.isEmpty { return }
         if received > UInt64(Self.fileBytesMax) || !spillOver(rest) {
             isRecording = false
-            queue.append(contentsOf: rest)
+            queue.append(contentsOf: rest[max(0, sent - (bytes.count - rest.count))...])
         } else {
             recorded += UInt64(rest.count)
         }

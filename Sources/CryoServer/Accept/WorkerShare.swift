@@ -9,7 +9,7 @@ package import CryoSync
 /// Fixed bounds of a client connection. Those that can be configured are in `LimitSettings`.
 package enum ConnectionBounds {
     /// Bytes taken from the socket by one call.
-    package static let readBytesMax = 65_536
+    package static let readBytesMax = 131_072
     /// Reads and requests served before the other connections of the worker get their turn.
     package static let roundsMax = 16
     /// Bytes of further requests kept while an exchange is open; then the socket is not read.

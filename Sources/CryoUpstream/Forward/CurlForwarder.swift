@@ -172,6 +172,8 @@ package final class CurlForwarder: Endpoint, Forwarder {
         touchLater(transfer)
     }
 
+    package func sendRequestBody(_ attempt: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Int { lane?.find(attempt)?.sendBody(bytes) ?? 0 }
+
     private func find(_ id: AttemptID) -> CurlTransfer? {
         let slot = Int(id.slot)
         guard slot < transfers.count, let transfer = transfers[slot], transfer.id == id, transfer.receiver != nil else { return nil }

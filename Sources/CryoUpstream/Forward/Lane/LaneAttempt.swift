@@ -58,6 +58,12 @@ final class LaneAttempt {
     /// Nobody wants it any more, or it has ended and everything of it is delivered.
     var isSettled: Bool { receiver == nil || (outcome != nil && !isPaused) }
 
+    /// Sends body bytes behind what is left of the head; how many have gone out.
+    func sendBody(_ bytes: UnsafeRawBufferPointer) -> Int {
+        guard outcome == nil, upload.takesStraight(bytes.count), let connection else { return 0 }
+        return connection.sendStraight(bytes, of: self)
+    }
+
     /// From the first byte again, on another connection. False when the body's bytes are gone.
     func rewind() -> Bool {
         headSent = 0

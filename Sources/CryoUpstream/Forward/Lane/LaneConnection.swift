@@ -159,6 +159,23 @@ final class LaneConnection: UpstreamConnection {
         return wrote(result, of: attempt, head: head.count)
     }
 
+    /// Sends bytes that lie with the client's connection, without a turn of their own; how many have gone out. What else there is to do, a
+    /// break too, waits for the end of the batch.
+    func sendStraight(_ bytes: UnsafeRawBufferPointer, of attempt: LaneAttempt) -> Int {
+        guard isConnected, !isClosed, !isPumping, canWrite, !isSendEnded, !isTLS else { return 0 }
+        let head = UnsafeRawBufferPointer(rebasing: attempt.head.bytes[attempt.headSent...])
+        let result = head.isEmpty ? Socket.write(descriptor, bytes) : Socket.write(descriptor, head, bytes)
+        guard case .bytes(let count) = result else {
+            touch()
+            _ = wrote(result, of: attempt, head: head.count)
+            return 0
+        }
+        attempt.headSent += min(count, head.count)
+        let bodyCount = max(0, count - head.count)
+        attempt.upload.sentStraight(bodyCount)
+        return bodyCount
+    }
+
     private func wrote(_ result: SocketWrite, of attempt: LaneAttempt, head: Int) -> Bool {
         switch result {
         case .bytes(let count):

@@ -67,6 +67,19 @@ struct LaneUpload: ~Copyable {
 
     mutating func consume(_ count: Int) { sent += count }
 
+    /// Whether the next bytes of the body may be sent past here: none are waiting, and they need no framing.
+    func takesStraight(_ count: Int) -> Bool {
+        guard let left, !isAbandoned else { return false }
+        return sent == block.count && left >= UInt64(count)
+    }
+
+    mutating func sentStraight(_ count: Int) {
+        guard let left, count > 0 else { return }
+        hasBegun = true
+        self.left = left - UInt64(count)
+        isTaken = self.left == 0
+    }
+
     /// Takes bytes from the client unless there are some already.
     mutating func fill(from receiver: any AttemptReceiver, _ id: AttemptID) -> Step {
         if isAbandoned { return .nothing }
