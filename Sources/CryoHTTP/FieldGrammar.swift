@@ -103,7 +103,7 @@ func firstControl(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: In
 /// As long as there is nothing below 0x0E, thirty-two bytes at a time; then eight. What else is below is passed over by itself.
 @inline(__always)
 func firstLineEnd(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: Int) -> Int {
-    guard lower < upper, let base = bytes.baseAddress else { return upper }
+    guard let base = bytes.baseAddress else { return upper }
     var index = lower
     while upper &- index >= 32 {
         let low = base + index
@@ -111,7 +111,7 @@ func firstLineEnd(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: In
         if marks & 0x8080_8080_8080_8080 != 0 { break }
         index &+= 32
     }
-    repeat {
+    while index < upper {
         if upper &- index >= 8 {
             let marks = marksBelow0E(base + index) & 0x8080_8080_8080_8080
             if marks == 0 {
@@ -123,7 +123,7 @@ func firstLineEnd(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: In
         let byte = base.load(fromByteOffset: index, as: UInt8.self)
         if byte == 0x0A || byte == 0x0D { return index }
         index &+= 1
-    } while index < upper
+    }
     return upper
 }
 
