@@ -69,8 +69,8 @@ class Table:
         mine, peer = f"{samples[mine].median(measure):.1f}", f"{peer} {samples[peer].median(measure):.1f}"
         self.rows.append((label, mine, peer, unit, f"{ratio:.2f}", goal, verdict))
 
-    def note(self, label, value, target, isMet):
-        self.rows.append((label, value, "", "", "", target, "met" if isMet else "MISSED"))
+    def note(self, label, value, target="", isMet=None):
+        self.rows.append((label, value, "", "", "", target, "" if isMet is None else "met" if isMet else "MISSED"))
 
     def show(self):
         head = ("scenario", "cryonet", "peer", "unit", "ratio", "target", "verdict")
@@ -110,12 +110,19 @@ def events(bench, rounds, seconds, streams=50):
     return samples
 
 
+def stripped_bytes(bench):
+    copy = f"{bench.folder}/stripped"
+    subprocess.run(["strip", "-o", copy, bench.binary], check=True)
+    return os.path.getsize(copy)
+
+
 def run(bench, rounds, seconds, connections_idle):
     table = Table()
     judged, plain = bench.cryonet(policies=True), bench.cryonet(policies=False)
     transfers = bench.cryonet(policies=True, environment={"CRYONET_FORWARDER": "libcurl"})
     table.note("start to first connection", f"{judged.start_ms:.0f} ms", "≤ 30 ms", judged.start_ms <= 30)
     table.note("RSS at rest", f"{judged.rss_kib() / 1024:.1f} MiB", "≤ 25 MiB", judged.rss_kib() <= 25 * 1024)
+    table.note("binary, without symbols", f"{stripped_bytes(bench) / (1 << 20):.1f} MiB")
     peers = {"nginx": bench.nginx_proxy(), "nginx+log": bench.nginx_proxy(log=True)}
     if bench.has_lua():
         peers["nginx+Lua"] = bench.nginx_proxy(lua=True)

@@ -7,7 +7,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case requestHead = "request-head"
     /// The chunked coding: splits change nothing, decoding undoes encoding.
     case chunked
-    /// Response heads, line by line: what passes can be delimited and holds nothing that could end a line early.
+    /// Response heads: what passes can be delimited and holds nothing that could end a line early; splits change nothing.
     case responseHead = "response-head"
     /// Targets and routes: no accepted path leaves its route's prefix once somebody decodes it.
     case routing

@@ -1,12 +1,74 @@
-// Fuzz entry: response heads as the upstream library delivers them, line by line (RFC 9112 §4 to §6).
+// Fuzz entry: response heads, line by line as the upstream library delivers them, and as a connection does (RFC 9112 §4 to §6).
 // Domain: pure
 
 import CryoHTTP
 
 func fuzzResponseHead(_ bytes: UnsafeRawBufferPointer) throws(Broken) {
-    try checkResponse(bytes, HeadLimits())
-    try checkResponse(bytes, HeadLimits(targetBytesMax: 32, fieldBytesMax: 48, headBytesMax: 160, fieldsMax: 4))
+    for limits in [HeadLimits(), HeadLimits(targetBytesMax: 32, fieldBytesMax: 48, headBytesMax: 160, fieldsMax: 4)] {
+        try checkResponse(bytes, limits)
+        try checkReader(bytes, limits)
+    }
 }
+
+// MARK: Off a connection
+
+private enum Reading: Equatable {
+    case more, malformed
+    case head(UInt16, [[UInt8]], minorVersion: UInt8?, used: Int)
+}
+
+/// What is read does not depend on how it arrives, and is what the lines say one after the other.
+private func checkReader(_ bytes: UnsafeRawBufferPointer, _ limits: HeadLimits) throws(Broken) {
+    let expected = readLines(bytes, limits)
+    for size in [max(bytes.count, 1), 1, 7] {
+        let got = read(bytes, limits, inPiecesOf: size)
+        try claim(got == expected, "in pieces of \(size): \(short(got)), line by line: \(short(expected))")
+    }
+}
+
+private func read(_ bytes: UnsafeRawBufferPointer, _ limits: HeadLimits, inPiecesOf size: Int) -> Reading {
+    var reader = ResponseHeadReader(limits: limits)
+    var start = 0
+    while start < bytes.count {
+        let end = min(bytes.count, start + size)
+        var used = 0
+        switch reader.read(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), used: &used) {
+        case .more: start = end
+        case .malformed: return .malformed
+        case .head(let head, let minorVersion):
+            return .head(head.status, texts(head.fields), minorVersion: minorVersion, used: start + used)
+        }
+    }
+    return .more
+}
+
+private func readLines(_ bytes: UnsafeRawBufferPointer, _ limits: HeadLimits) -> Reading {
+    var assembler = ResponseAssembler(limits: limits)
+    var start = 0
+    while let lineFeed = bytes[start...].firstIndex(of: 0x0A) {
+        let line = UnsafeRawBufferPointer(rebasing: bytes[start...lineFeed])
+        start = lineFeed + 1
+        switch assembler.append(line) {
+        case .more, .informational, .trailer: break
+        case .malformed: return .malformed
+        case .head:
+            let head = assembler.takeHead()
+            return .head(head.status, texts(head.fields), minorVersion: assembler.minorVersion, used: start)
+        }
+    }
+    // A line that is too long need not end to be refused.
+    return bytes.count - start > limits.fieldBytesMax + 2 ? .malformed : .more
+}
+
+private func short(_ reading: Reading) -> String {
+    switch reading {
+    case .more: "more"
+    case .malformed: "malformed"
+    case .head(let status, let lines, _, let used): "head \(status) of \(used) bytes, \(lines.count / 2) fields"
+    }
+}
+
+// MARK: Line by line
 
 private func checkResponse(_ bytes: UnsafeRawBufferPointer, _ limits: HeadLimits) throws(Broken) {
     var assembler = ResponseAssembler(limits: limits)
