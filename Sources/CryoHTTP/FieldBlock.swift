@@ -27,6 +27,15 @@ package final class FieldBlock: ManagedBuffer<FieldBlock.Extent, FieldLine> {
         return unsafeDowncast(made, to: FieldBlock.self)
     }
 
+    /// The addresses, for the section that holds the block.
+    // SAFETY: to be used up before the section is changed or let go of: nothing else keeps the block alive.
+    @inlinable @inline(__always)
+    package var memory: FieldMemory {
+        withUnsafeMutablePointers { extent, lines in
+            FieldMemory(extent: extent, lines: lines, bytes: UnsafeMutableRawPointer(lines + extent.pointee.linesMax))
+        }
+    }
+
     /// Lends the addresses. They must not leave `body`: nothing else keeps the block alive.
     @inlinable @inline(__always)
     package func withMemory<R>(_ body: (FieldMemory) throws -> R) rethrows -> R {
@@ -69,14 +78,14 @@ package struct FieldMemory {
     @inlinable @inline(__always)
     package func add(_ line: FieldLine) {
         lines[extent.pointee.lines] = line
-        extent.pointee.lines += 1
+        extent.pointee.lines &+= 1
     }
 
     /// There is room for them.
     @inlinable @inline(__always)
     package func add(_ more: UnsafeRawBufferPointer) {
         if let start = more.baseAddress { (bytes + extent.pointee.bytes).copyMemory(from: start, byteCount: more.count) }
-        extent.pointee.bytes += more.count
+        extent.pointee.bytes &+= more.count
     }
 
     /// There is room for it.

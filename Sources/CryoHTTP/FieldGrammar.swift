@@ -16,13 +16,17 @@ package func isToken(_ bytes: UnsafeRawBufferPointer) -> Bool {
 
 /// The index of the first byte in `lower..<upper` that is no `tchar`, or `upper`.
 ///
-/// Nearly all of a name is letters and hyphens: those are recognized eight at a time, every other byte by itself.
+/// Nearly all of a name is letters and hyphens: those are recognized sixteen or eight at a time, every other byte by itself.
 @inline(__always)
 func endOfToken(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: Int) -> Int {
     guard lower < upper, let base = bytes.baseAddress else { return upper }
     var index = lower
     repeat {
-        if upper &- index >= 8 {
+        if upper &- index >= 16 {
+            let run = bytesBefore(noLettersAndHyphens(base.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)))
+            index &+= run
+            if run == 16 { continue }
+        } else if upper &- index >= 8 {
             let usual = lettersAndHyphens(base.loadUnaligned(fromByteOffset: index, as: UInt64.self))
             if usual == 0x8080_8080_8080_8080 {
                 index &+= 8
@@ -34,6 +38,26 @@ func endOfToken(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: Int)
         index &+= 1
     } while index < upper
     return upper
+}
+
+@inline(__always)
+private func noLettersAndHyphens(_ bytes: SIMD16<UInt8>) -> SIMDMask<SIMD16<Int8>> {
+    let places = (bytes | all(0x20)) &- all(0x61)
+    return (places .>= all(26)) .& (bytes .!= all(0x2D))
+}
+
+/// Spelled out, because operators between a vector and a number are compiled to calls.
+@inline(__always)
+private func all(_ byte: UInt8) -> SIMD16<UInt8> { SIMD16(repeating: byte) }
+
+/// How many bytes come before the first one that was found; 16: none was.
+@inline(__always)
+private func bytesBefore(_ found: SIMDMask<SIMD16<Int8>>) -> Int {
+    // SAFETY: the sixteen bytes of a mask, each of which is all ones or all zeros.
+    let halves = unsafeBitCast(found, to: SIMD2<UInt64>.self)
+    // Without a bit there are 64 zeros, which is eight bytes.
+    let before = halves.x.littleEndian.trailingZeroBitCount >> 3
+    return before < 8 ? before : 8 &+ (halves.y.littleEndian.trailingZeroBitCount >> 3)
 }
 
 /// The highest bit of each byte that is an ASCII letter or a hyphen. Only seven bits of each byte are added, so no carry leaves its byte.
@@ -71,7 +95,7 @@ package func parseDecimal(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
 
 /// The index of the first control byte (below 0x20 except HTAB, or DEL) in `lower..<upper`, or `upper`. CR, LF and NUL count.
 ///
-/// Eight bytes at a time: two carry tests find a byte below 0x20 and a byte equal to 0x7F. A carry may mark further bytes behind the
+/// Sixteen bytes at a time, or eight: then two carry tests find a byte below 0x20 and a byte equal to 0x7F. A carry may mark further bytes behind the
 /// first one found, never before it.
 @inline(__always)
 func firstControl(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: Int) -> Int {
@@ -80,7 +104,12 @@ func firstControl(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: In
     guard lower < upper, let base = bytes.baseAddress else { return upper }
     var index = lower
     repeat {
-        if upper &- index >= 8 {
+        if upper &- index >= 16 {
+            let piece = base.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
+            let run = bytesBefore((piece .< all(0x20)) .| (piece .== all(0x7F)))
+            index &+= run
+            if run == 16 { continue }
+        } else if upper &- index >= 8 {
             let word = base.loadUnaligned(fromByteOffset: index, as: UInt64.self)
             let flipped = word ^ (ones &* 0x7F)
             let below = (word &- ones &* 0x20) & ~word & highs

@@ -7,7 +7,7 @@ package struct FieldLine: Sendable, Equatable {
     @usableFromInline package internal(set) var nameStart: UInt32
     @usableFromInline package internal(set) var nameCount: UInt32
     @usableFromInline package internal(set) var valueStart: UInt32
-    @usableFromInline package internal(set) var valueCount: UInt32
+    @usableFromInline package var valueCount: UInt32
     /// The mark of the name.
     @usableFromInline package var mark: NameMark
     /// Name and value lie in the bytes as they go on the wire: `name: value` CRLF, or `name:` CRLF.

@@ -21,8 +21,10 @@ package struct FieldSection: @unchecked Sendable {
     /// Becomes a copy of `other`, in the memory that is here already where that is large enough.
     package mutating func take(_ other: borrowing FieldSection, reservingBytes: Int, lines reservedLines: Int) {
         removeAll()
-        makeRoom(bytes: other.bytes.count + reservingBytes, lines: other.lines.count + reservedLines)
-        other.block?.withMemory { old in block?.withMemory { $0.fill(from: old) } }
+        guard let taken = other.block?.memory else { return }
+        makeRoom(bytes: taken.extent.pointee.bytes &+ reservingBytes, lines: taken.extent.pointee.lines &+ reservedLines)
+        // Not nil: there is room.
+        block.unsafelyUnwrapped.memory.fill(from: taken)
         marks = other.marks
     }
 
@@ -32,10 +34,9 @@ package struct FieldSection: @unchecked Sendable {
             block = nil
             return
         }
-        block?.withMemory {
-            $0.extent.pointee.lines = 0
-            $0.extent.pointee.bytes = 0
-        }
+        guard let extent = block?.memory.extent else { return }
+        extent.pointee.lines = 0
+        extent.pointee.bytes = 0
     }
 
     /// Takes out what was added last, until the section is as long as it was.
@@ -58,9 +59,33 @@ package struct FieldSection: @unchecked Sendable {
 
     @usableFromInline
     mutating func append(_ name: UnsafeRawBufferPointer, _ mark: NameMark, _ value: UnsafeRawBufferPointer) {
+        place(name, mark, value)
+    }
+
+    /// As `append`, in place instead of by a call: for the lines that every message gets. The name of a literal is then stored as numbers.
+    @inlinable @inline(__always)
+    package mutating func appendInPlace(_ name: StaticString, _ value: UnsafeRawBufferPointer) {
+        place(name.rawBytes, NameMark(name), value)
+    }
+
+    /// As above, of a value in two parts, the first of which is not empty.
+    @inlinable @inline(__always)
+    package mutating func appendInPlace(_ name: StaticString, _ value: UnsafeRawBufferPointer, _ rest: UnsafeRawBufferPointer) {
+        let mark = NameMark(name)
+        makeRoom(bytes: name.utf8CodeUnitCount &+ value.count &+ rest.count &+ 4, lines: 1)
+        marks.insert(mark)
+        // Not nil: there is room.
+        let memory = block.unsafelyUnwrapped.memory
+        memory.add(memory.lengthen(memory.write(name: name.rawBytes, value: value, mark: mark), by: rest))
+    }
+
+    @inlinable @inline(__always)
+    mutating func place(_ name: UnsafeRawBufferPointer, _ mark: NameMark, _ value: UnsafeRawBufferPointer) {
         makeRoom(bytes: name.count &+ value.count &+ 4, lines: 1)
         marks.insert(mark)
-        block?.withMemory { $0.add($0.write(name: name, value: value, mark: mark)) }
+        // Not nil: there is room.
+        let memory = block.unsafelyUnwrapped.memory
+        memory.add(memory.write(name: name, value: value, mark: mark))
     }
 
     @inlinable
@@ -84,28 +109,30 @@ package struct FieldSection: @unchecked Sendable {
     @usableFromInline
     mutating func removeLines(_ name: StaticString) {
         // Looked for before anything is changed: a section whose lines are shared is copied only when there is something to remove.
-        guard firstIndex(of: name) != nil else { return }
-        let mark = NameMark(name)
-        remove { memory, index in memory.lines[index].mark == mark && memory.hasName(name.rawBytes, at: index) }
+        let (name, mark) = (name.rawBytes, NameMark(name))
+        guard let first = search(name, mark, from: 0) else { return }
+        remove { memory, index in
+            index >= first && memory.lines[index].mark == mark && (index == first || memory.hasName(name, at: index))
+        }
     }
 
     /// Removes the lines that `isUnwanted`, and forgets the marks that are gone with them.
     @inline(__always)
     mutating func remove(where isUnwanted: (FieldMemory, Int) -> Bool) {
         makeRoom(bytes: 0, lines: 0)
+        guard let memory = block?.memory else { return }
         var left = NameMarks()
-        block?.withMemory { memory in
-            var index = 0
-            while index < memory.extent.pointee.lines {
-                if !memory.lines[index].isRemoved {
-                    if isUnwanted(memory, index) {
-                        memory.lines[index].nameCount = 0
-                    } else {
-                        left.insert(memory.lines[index].mark)
-                    }
+        let count = memory.extent.pointee.lines
+        var index = 0
+        while index < count {
+            if !memory.lines[index].isRemoved {
+                if isUnwanted(memory, index) {
+                    memory.lines[index].nameCount = 0
+                } else {
+                    left.insert(memory.lines[index].mark)
                 }
-                index &+= 1
             }
+            index &+= 1
         }
         marks = left
     }
@@ -119,13 +146,12 @@ package struct FieldSection: @unchecked Sendable {
     /// Gives line `index` another value, which must not lie in this section; it keeps its place and name. The caller guarantees that the
     /// value is valid.
     package mutating func setValue(at index: Int, _ value: UnsafeRawBufferPointer) {
-        let name = lines[index].name
-        guard !name.isEmpty else { return }
-        makeRoom(bytes: name.count + value.count + 4, lines: 0)
-        block?.withMemory { memory in
-            let mark = memory.lines[index].mark
-            memory.lines[index] = memory.write(name: memory.slice(name), value: value, mark: mark)
-        }
+        let line = lines[index]
+        guard !line.isRemoved else { return }
+        makeRoom(bytes: line.name.count + value.count + 4, lines: 0)
+        // Not nil: there is a line.
+        let memory = block.unsafelyUnwrapped.memory
+        memory.lines[index] = memory.write(name: memory.slice(line.name), value: value, mark: line.mark)
     }
 
     package mutating func setValue(at index: Int, _ value: [UInt8]) { value.withUnsafeBytes { setValue(at: index, $0) } }
@@ -152,15 +178,14 @@ package struct FieldSection: @unchecked Sendable {
 
     @usableFromInline
     func search(_ name: UnsafeRawBufferPointer, _ mark: NameMark, from start: Int) -> Int? {
-        guard let block, start >= 0 else { return nil }
-        return block.withMemory { memory in
-            var index = start
-            while index < memory.extent.pointee.lines {
-                if memory.lines[index].mark == mark, memory.hasName(name, at: index) { return index }
-                index &+= 1
-            }
-            return nil
+        guard let memory = block?.memory, start >= 0 else { return nil }
+        let count = memory.extent.pointee.lines
+        var index = start
+        while index < count {
+            if memory.lines[index].mark == mark, memory.hasName(name, at: index) { return index }
+            index &+= 1
         }
+        return nil
     }
 
     /// The lines of that name, for who changes nothing meanwhile: the sequence holds the section.
@@ -225,13 +250,18 @@ package struct FieldSection: @unchecked Sendable {
 
     @usableFromInline
     func searchLists(_ name: StaticString, _ token: StaticString) -> Bool {
-        indices(of: name).contains { index in
-            withValue(at: index) { value in
-                var found = false
-                forEachListElement(value) { if equalsIgnoringCase($0, lowercased: token.rawBytes) { found = true } }
-                return found
+        guard let memory = block?.memory else { return false }
+        let (name, mark, token) = (name.rawBytes, NameMark(name), token.rawBytes)
+        let count = memory.extent.pointee.lines
+        var index = 0
+        while index < count {
+            if memory.lines[index].mark == mark, memory.hasName(name, at: index) {
+                var elements = ListCursor(memory.slice(memory.lines[index].value))
+                while let element = elements.next() { if equalsIgnoringCase(element, lowercased: token) { return true } }
             }
+            index &+= 1
         }
+        return false
     }
 }
 
@@ -239,13 +269,13 @@ extension FieldSection {
     /// Calls `body` with the lines that may have one of the names of `marks`; with their bytes it finds out.
     @inline(__always)
     func forEachLine(marked wanted: NameMarks, _ body: (FieldLine, UnsafeRawBufferPointer) -> Void) {
-        guard let block, marks.intersects(wanted) else { return }
-        block.withMemory { memory in
-            var index = 0
-            while index < memory.extent.pointee.lines {
-                if wanted.contains(memory.lines[index].mark), !memory.lines[index].isRemoved { body(memory.lines[index], memory.filled) }
-                index &+= 1
-            }
+        guard let memory = block?.memory, marks.intersects(wanted) else { return }
+        let count = memory.extent.pointee.lines
+        var index = 0
+        while index < count {
+            let line = memory.lines[index]
+            if wanted.contains(line.mark), !line.isRemoved { body(line, memory.filled) }
+            index &+= 1
         }
     }
 }
@@ -321,7 +351,7 @@ extension FieldSection {
     /// Makes this section the one owner of a block with that much room.
     @inlinable @inline(__always)
     package mutating func makeRoom(bytes: Int, lines: Int) {
-        if isKnownUniquelyReferenced(&block), block.unsafelyUnwrapped.withMemory({ $0.hasRoom(lines: lines, bytes: bytes) }) { return }
+        if isKnownUniquelyReferenced(&block), block.unsafelyUnwrapped.memory.hasRoom(lines: lines, bytes: bytes) { return }
         move(addingBytes: bytes, lines: lines)
     }
 
@@ -350,7 +380,8 @@ extension FieldSection {
     /// Adds bytes that lines lie over.
     mutating func appendBytes(_ more: UnsafeRawBufferPointer) {
         makeRoom(bytes: more.count, lines: 0)
-        block?.withMemory { $0.add(more) }
+        // Not nil: there is room.
+        block.unsafelyUnwrapped.memory.add(more)
     }
 
     mutating func appendByte(_ byte: UInt8) {
@@ -383,26 +414,36 @@ extension FieldMemory {
     /// True when line `index` has that name (lower case), compared without case. A removed line has none.
     @inlinable @inline(__always)
     package func hasName(_ name: UnsafeRawBufferPointer, at index: Int) -> Bool {
-        lines[index].nameCount > 0 && equalsIgnoringCase(slice(lines[index].name), lowercased: name)
+        !lines[index].isRemoved && isNamed(slice(lines[index].name), lowercased: name)
     }
 
     /// Lays a line down at the end. There is room for it.
     @inlinable @inline(__always)
     package func write(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, mark: NameMark) -> FieldLine {
-        let start = extent.pointee.bytes
-        var end = bytes + start
-        if let from = name.baseAddress { end.copyMemory(from: from, byteCount: name.count) }
-        end += name.count
-        // The two bytes are told as the number that lies in memory as they do.
-        end.storeBytes(of: UInt16(littleEndian: 0x203A), as: UInt16.self)
-        end += value.isEmpty ? 1 : 2
-        let valueStart = end - bytes
-        if let from = value.baseAddress { end.copyMemory(from: from, byteCount: value.count) }
-        end += value.count
-        end.storeBytes(of: UInt16(littleEndian: 0x0A0D), as: UInt16.self)
-        extent.pointee.bytes = valueStart &+ value.count &+ 2
+        let (start, nameCount, valueCount) = (extent.pointee.bytes, name.count, value.count)
+        let colon = start &+ nameCount
+        let valueStart = colon &+ (valueCount == 0 ? 1 : 2)
+        let lineEnd = valueStart &+ valueCount
+        if let from = name.baseAddress { (bytes + start).copyMemory(from: from, byteCount: nameCount) }
+        // Two bytes at a time are told as the number that lies in memory as they do.
+        bytes.storeBytes(of: UInt16(littleEndian: 0x203A), toByteOffset: colon, as: UInt16.self)
+        if let from = value.baseAddress { (bytes + valueStart).copyMemory(from: from, byteCount: valueCount) }
+        bytes.storeBytes(of: UInt16(littleEndian: 0x0A0D), toByteOffset: lineEnd, as: UInt16.self)
+        extent.pointee.bytes = lineEnd &+ 2
         return FieldLine(
-            nameStart: start, nameCount: name.count, valueStart: valueStart, valueCount: value.count, mark: mark, isWire: true)
+            nameStart: start, nameCount: nameCount, valueStart: valueStart, valueCount: valueCount, mark: mark, isWire: true)
+    }
+
+    /// Adds to the value of `line`, which was laid down last and has one. There is room for it.
+    @inlinable @inline(__always)
+    package func lengthen(_ line: FieldLine, by more: UnsafeRawBufferPointer) -> FieldLine {
+        let end = line.value.upperBound
+        if let from = more.baseAddress { (bytes + end).copyMemory(from: from, byteCount: more.count) }
+        bytes.storeBytes(of: UInt16(littleEndian: 0x0A0D), toByteOffset: end &+ more.count, as: UInt16.self)
+        extent.pointee.bytes = end &+ more.count &+ 2
+        var longer = line
+        longer.valueCount &+= UInt32(truncatingIfNeeded: more.count)
+        return longer
     }
 }
 

@@ -5,7 +5,6 @@ extension FieldSection {
     /// Appends `element` (not from this section) to the list field `name` (lower case). Several lines of that name become one, in order: a server that reads only
     /// the first line must not miss the last element.
     package mutating func appendListElement(_ name: StaticString, _ element: UnsafeRawBufferPointer) {
-        // The usual case, without a copy.
         guard let place = firstIndex(of: name) else { return append(name: name.rawBytes, value: element) }
         var combined: [UInt8] = []
         var next: Int? = place
@@ -23,12 +22,15 @@ extension FieldSection {
     }
 
     /// Appends a line with the value of line `index`.
+    @inline(__always)
     package mutating func appendCopy(_ name: StaticString, ofLine index: Int) {
         let value = lines[index].value
         let mark = NameMark(name)
         makeRoom(bytes: name.utf8CodeUnitCount + value.count + 4, lines: 1)
         marks.insert(mark)
-        block?.withMemory { $0.add($0.write(name: name.rawBytes, value: $0.slice(value), mark: mark)) }
+        // Not nil: there is a line.
+        let memory = block.unsafelyUnwrapped.memory
+        memory.add(memory.write(name: name.rawBytes, value: memory.slice(value), mark: mark))
     }
 
     /// Replaces every line of that name by one. `value` must not point into this section.
@@ -46,6 +48,8 @@ package func appendVia(_ fields: inout FieldSection, minorVersion: UInt8?, pseud
     case nil: version = "2 "
     default: version = "1.1 "
     }
+    // The usual case.
+    if !fields.mayContain("via") { return pseudonym.withUnsafeBytes { fields.appendInPlace("via", version.rawBytes, $0) } }
     withUnsafeTemporaryAllocation(byteCount: version.utf8CodeUnitCount + pseudonym.count, alignment: 1) { element in
         element.copyMemory(from: version.rawBytes)
         UnsafeMutableRawBufferPointer(rebasing: element[version.utf8CodeUnitCount...]).copyBytes(from: pseudonym)
@@ -55,6 +59,7 @@ package func appendVia(_ fields: inout FieldSection, minorVersion: UInt8?, pseud
 
 /// How often Via names that pseudonym as a recipient: how often the message has been here (RFC 9110 §7.6.3).
 package func countVia(_ fields: FieldSection, pseudonym: [UInt8]) -> Int {
+    guard fields.mayContain("via") else { return 0 }
     var count = 0
     for index in fields.indices(of: "via") {
         fields.withValue(at: index) { value in
@@ -90,6 +95,7 @@ package struct ForwardingFacts {
 /// is appended on the right, also to Forwarded (RFC 7239) where there is one, and existing Proto and Host stay. One line per name in every case. X-Forwarded-Host is the Host line as the client
 /// sent it, so this runs before Host is replaced.
 package func setForwardingFields(_ fields: inout FieldSection, _ facts: ForwardingFacts) {
+    let scheme: StaticString = facts.isSecure ? "https" : "http"
     if !facts.isTrusted {
         fields.remove("forwarded")
         fields.remove("x-real-ip")
@@ -98,9 +104,12 @@ package func setForwardingFields(_ fields: inout FieldSection, _ facts: Forwardi
         fields.remove("x-forwarded-host")
         fields.remove("x-forwarded-port")
         fields.remove("x-forwarded-server")
+        fields.appendInPlace("x-forwarded-for", facts.clientAddress)
+        fields.appendInPlace("x-forwarded-proto", scheme.rawBytes)
+        if let host = fields.firstIndex(of: "host") { fields.appendCopy("x-forwarded-host", ofLine: host) }
+        return
     }
     fields.appendListElement("x-forwarded-for", facts.clientAddress)
-    let scheme: StaticString = facts.isSecure ? "https" : "http"
     if fields.contains("forwarded") {
         let element = forwardedElement(facts.clientAddress, scheme)
         element.withUnsafeBytes { fields.appendListElement("forwarded", $0) }

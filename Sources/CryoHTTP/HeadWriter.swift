@@ -31,16 +31,22 @@ package struct HeadWriter: ~Copyable {
 
     @usableFromInline
     package mutating func appendDecimal(_ value: UInt64) {
-        var rest = value
-        withUnsafeTemporaryAllocation(byteCount: Self.decimalBytes, alignment: 1) { digits in
-            var start = Self.decimalBytes
-            repeat {
-                start -= 1
-                digits[start] = 0x30 + UInt8(truncatingIfNeeded: rest % 10)
-                rest /= 10
-            } while rest > 0
-            append(UnsafeRawBufferPointer(rebasing: digits[start...]))
+        // Counted first, so that the digits are written where they belong, the last one first.
+        var size = 1
+        var rest = value / 10
+        while rest > 0 {
+            size &+= 1
+            rest /= 10
         }
+        precondition(size <= room.count - count)
+        rest = value
+        var place = count &+ size
+        count = place
+        repeat {
+            place &-= 1
+            room[place] = 0x30 &+ UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        } while rest > 0
     }
 
     /// Lower-case digits without leading zeros.

@@ -13,7 +13,7 @@ package func removeHopByHop(_ fields: inout FieldSection) {
     while let index = next {
         // The line itself stays until the second pass: it is being read.
         removeNamed(inConnection: index, &fields, &options)
-        next = fields.firstIndex(of: "connection", from: index + 1)
+        next = index + 1 < fields.lines.count ? fields.firstIndex(of: "connection", from: index + 1) : nil
     }
     fields.remove { memory, index in
         hopByHopMarks.contains(memory.lines[index].mark) && isHopByHop(memory.slice(memory.lines[index].name))
@@ -21,6 +21,12 @@ package func removeHopByHop(_ fields: inout FieldSection) {
 }
 
 private func removeNamed(inConnection index: Int, _ fields: inout FieldSection, _ options: inout Int) {
+    // The usual case. Keep-Alive goes in the second pass, named or not.
+    let keepAlive: StaticString = "keep-alive"
+    if fields.withValue(at: index, { equalsIgnoringCase($0, lowercased: keepAlive.rawBytes) }) {
+        options += 1
+        return
+    }
     var start = Int(fields.lines[index].valueStart)
     let end = fields.lines[index].value.upperBound
     while start < end, options < connectionOptionsMax {
@@ -52,7 +58,7 @@ private var hopByHopMarks: NameMarks {
 
 /// The fields that never pass, named by Connection or not.
 package func isHopByHop(_ name: UnsafeRawBufferPointer) -> Bool {
-    func named(_ text: StaticString) -> Bool { equalsIgnoringCase(name, lowercased: text.rawBytes) }
+    func named(_ text: StaticString) -> Bool { isNamed(name, lowercased: text.rawBytes) }
     switch name.count {
     case 2: return named("te")
     case 7: return named("trailer") || named("upgrade")

@@ -25,6 +25,8 @@ package final class RequestHead: Sendable {
     @usableFromInline package let target: Range<Int>
     /// The target's form, with ranges in `fields.bytes`. Never nil for a head the parser made.
     @usableFromInline package let targetForm: TargetForm?
+    /// The value of the first Host line, in `fields.bytes`; nil: there is none.
+    @usableFromInline package let host: Range<Int>?
     /// 0 or 1: the minor version of HTTP/1.x.
     @usableFromInline package let minorVersion: UInt8
     @usableFromInline package let framing: BodyFraming
@@ -41,18 +43,20 @@ package final class RequestHead: Sendable {
             parseTarget(UnsafeRawBufferPointer(rebasing: $0[target]), method: UnsafeRawBufferPointer(rebasing: $0[method]))
         }
         self.init(
-            fields: fields, method: method, target: target, targetForm: form?.moved(by: target.lowerBound), minorVersion: minorVersion,
-            framing: framing, keepsAlive: keepsAlive, expectsContinue: expectsContinue)
+            fields: fields, method: method, target: target, targetForm: form?.moved(by: target.lowerBound),
+            host: fields.firstIndex(of: "host").map { fields.lines[$0].value }, minorVersion: minorVersion, framing: framing,
+            keepsAlive: keepsAlive, expectsContinue: expectsContinue)
     }
 
     init(
-        fields: FieldSection, method: Range<Int>, target: Range<Int>, targetForm: TargetForm?, minorVersion: UInt8, framing: BodyFraming,
-        keepsAlive: Bool, expectsContinue: Bool
+        fields: FieldSection, method: Range<Int>, target: Range<Int>, targetForm: TargetForm?, host: Range<Int>?, minorVersion: UInt8,
+        framing: BodyFraming, keepsAlive: Bool, expectsContinue: Bool
     ) {
         self.fields = fields
         self.method = method
         self.target = target
         self.targetForm = targetForm
+        self.host = host
         self.minorVersion = minorVersion
         self.framing = framing
         self.keepsAlive = keepsAlive

@@ -10,16 +10,50 @@ extension StaticString {
 }
 
 /// Compares byte for byte.
-@inlinable
-package func equals(_ bytes: UnsafeRawBufferPointer, _ text: StaticString) -> Bool {
-    let wanted = text.rawBytes
-    guard bytes.count == wanted.count else { return false }
-    var index = 0
-    while index < bytes.count {
-        if bytes[index] != wanted[index] { return false }
-        index += 1
+@inlinable @inline(__always)
+package func equals(_ bytes: UnsafeRawBufferPointer, _ text: StaticString) -> Bool { equals(bytes, text.rawBytes) }
+
+/// Compares byte for byte.
+@inlinable @inline(__always)
+package func equals(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
+    guard one.count == other.count, let first = one.baseAddress, let second = other.baseAddress else { return one.count == other.count }
+    return agreeInWords(first, second, one.count, besides: 0)
+}
+
+@inlinable @inline(__always)
+package func equals(_ bytes: UnsafeRawBufferPointer, _ other: [UInt8]) -> Bool { other.withUnsafeBytes { equals(bytes, $0) } }
+
+/// Compares two field names without case. `lowercased` is made of lower-case letters, digits, hyphens and underscores, `name` is a token
+/// (RFC 9110 §5.6.2), as every name in a section is.
+///
+/// The bit that tells the cases apart is left out, of every byte. The characters that only then become one of those above are controls,
+/// DEL and `@ [ \ ]`, none of which is in a token.
+@inlinable @inline(__always)
+package func isNamed(_ name: UnsafeRawBufferPointer, lowercased: UnsafeRawBufferPointer) -> Bool {
+    guard name.count == lowercased.count, let first = name.baseAddress, let second = lowercased.baseAddress else { return false }
+    return agreeInWords(first, second, name.count, besides: 0x2020_2020_2020_2020)
+}
+
+/// Compares `count` bytes but for the bits of `besides`, which are the same ones of each byte. Of a literal the words are constants. The
+/// last word overlaps the one before it instead of being made up of single bytes.
+@inlinable @inline(__always)
+package func agreeInWords(_ one: UnsafeRawPointer, _ other: UnsafeRawPointer, _ count: Int, besides ignored: UInt64) -> Bool {
+    func agree<Word: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(at index: Int, as: Word.Type) -> Bool {
+        let difference =
+            one.loadUnaligned(fromByteOffset: index, as: Word.self) ^ other.loadUnaligned(fromByteOffset: index, as: Word.self)
+        return difference & ~Word(truncatingIfNeeded: ignored) == 0
     }
-    return true
+    if count >= 8 {
+        var index = 0
+        while index &+ 8 < count {
+            if !agree(at: index, as: UInt64.self) { return false }
+            index &+= 8
+        }
+        return agree(at: count &- 8, as: UInt64.self)
+    }
+    if count >= 4 { return agree(at: 0, as: UInt32.self) && agree(at: count &- 4, as: UInt32.self) }
+    if count >= 2 { return agree(at: 0, as: UInt16.self) && agree(at: count &- 2, as: UInt16.self) }
+    return count == 0 || agree(at: 0, as: UInt8.self)
 }
 
 /// Compares ASCII without case; `lowercased` must be lower case.

@@ -64,8 +64,9 @@ func judgeRequest(
 
     let hasBody = framing != .none && framing != .length(0)
     return RequestHead(
-        fields: fields, method: requestLine.method, target: requestLine.target, targetForm: form, minorVersion: requestLine.minorVersion,
-        framing: framing, keepsAlive: !found.connectionCloses && (isVersion11 || found.connectionKeepsAlive),
+        fields: fields, method: requestLine.method, target: requestLine.target, targetForm: form, host: found.host?.value,
+        minorVersion: requestLine.minorVersion, framing: framing,
+        keepsAlive: !found.connectionCloses && (isVersion11 || found.connectionKeepsAlive),
         expectsContinue: isVersion11 && found.expectsContinue && hasBody)
 }
 
@@ -80,24 +81,25 @@ extension DecidingFields {
     fileprivate mutating func read(_ line: FieldLine, _ bytes: UnsafeRawBufferPointer) {
         let name = UnsafeRawBufferPointer(rebasing: bytes[line.name])
         let value = UnsafeRawBufferPointer(rebasing: bytes[line.value])
+        func named(_ text: StaticString) -> Bool { isNamed(name, lowercased: text.rawBytes) }
         switch name.count {
-        case 4 where isNamed(name, "host"):
+        case 4 where named("host"):
             if host != nil { flaw = "more than one host field" }
             host = line
-        case 6 where isNamed(name, "expect"): readExpectation(value)
-        case 10 where isNamed(name, "connection"): readConnection(value)
+        case 6 where named("expect"): readExpectation(value)
+        case 10 where named("connection"): readConnection(value)
         case 14:
-            if isNamed(name, "content-length") {
+            if named("content-length") {
                 if contentLength != nil { flaw = "more than one content-length" }
                 contentLength = line
-            } else if isNamed(name, "content_length") {
+            } else if named("content_length") {
                 flaw = "look-alike of a framing field"
             }
         case 17:
-            if isNamed(name, "transfer-encoding") {
+            if named("transfer-encoding") {
                 hasTransferEncoding = true
                 transferEncodings.add(value)
-            } else if isNamed(name, "transfer_encoding") {
+            } else if named("transfer_encoding") {
                 flaw = "look-alike of a framing field"
             }
         default: break
@@ -105,7 +107,7 @@ extension DecidingFields {
     }
 
     private mutating func readExpectation(_ value: UnsafeRawBufferPointer) {
-        if isNamed(value, "100-continue") { expectsContinue = true } else { expectsOther = true }
+        if isWord(value, "100-continue") { expectsContinue = true } else { expectsOther = true }
     }
 
     /// Any `close` wins over any `keep-alive` (RFC 9112 §9.3).
@@ -113,15 +115,15 @@ extension DecidingFields {
         var options = ListCursor(value)
         while let option = options.next() {
             connectionOptions += 1
-            if isNamed(option, "close") { connectionCloses = true }
-            if isNamed(option, "keep-alive") { connectionKeepsAlive = true }
+            if isWord(option, "close") { connectionCloses = true }
+            if isWord(option, "keep-alive") { connectionKeepsAlive = true }
         }
     }
 }
 
 @inline(__always)
-private func isNamed(_ name: UnsafeRawBufferPointer, _ lowercased: StaticString) -> Bool {
-    equalsIgnoringCase(name, lowercased: lowercased.rawBytes)
+private func isWord(_ value: UnsafeRawBufferPointer, _ lowercased: StaticString) -> Bool {
+    equalsIgnoringCase(value, lowercased: lowercased.rawBytes)
 }
 
 /// RFC 9112 §6.3, with every ambiguity refused instead of resolved: another server may resolve it differently.

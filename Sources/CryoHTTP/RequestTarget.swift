@@ -17,9 +17,7 @@ package enum TargetForm: Sendable, Equatable {
 /// Parses a target whose characters the request parser has checked; nil when the form is invalid or does not fit the method.
 /// Only `http` and `https` are accepted as schemes; userinfo and an empty host are refused (RFC 9110 §4.2.1, §4.2.4).
 package func parseTarget(_ target: UnsafeRawBufferPointer, method: UnsafeRawBufferPointer) -> TargetForm? {
-    let connect: StaticString = "CONNECT"
-    let options: StaticString = "OPTIONS"
-    if method.elementsEqual(connect.rawBytes) {
+    if equals(method, "CONNECT") {
         guard let authority = parseAuthority(target), authority.port != nil else { return nil }
         return .authority
     }
@@ -28,7 +26,7 @@ package func parseTarget(_ target: UnsafeRawBufferPointer, method: UnsafeRawBuff
         let (path, query) = splitQuery(target, from: 0)
         return .origin(path: path, query: query)
     }
-    if first == 0x2A, target.count == 1 { return method.elementsEqual(options.rawBytes) ? .asterisk : nil }
+    if first == 0x2A, target.count == 1 { return equals(method, "OPTIONS") ? .asterisk : nil }
     return parseAbsolute(target)
 }
 

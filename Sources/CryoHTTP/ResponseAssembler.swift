@@ -42,6 +42,8 @@ package struct ResponseAssembler: Sendable {
     private var informationalCount = 0
     private var headBytes = 0
     private var trailerLines = 0
+    /// What the fields of the finished head say, whatever its status.
+    private var fieldFraming = BodyFraming.untilClose
     /// The protocol of the current head: minor version of HTTP/1, nil for HTTP/2 and HTTP/3.
     package private(set) var minorVersion: UInt8?
 
@@ -49,6 +51,9 @@ package struct ResponseAssembler: Sendable {
 
     /// The finished head.
     package func takeHead() -> ResponseHead { ResponseHead(status: status, fields: fields) }
+
+    /// What `responseFraming` says of the finished head, if it answers no HEAD, without another look at its fields.
+    package var framing: BodyFraming { isBodiless(status: status, requestIsHead: false) ? .none : fieldFraming }
 
     /// Makes ready for the next response, with its memory kept.
     package mutating func reset() {
@@ -93,6 +98,14 @@ package struct ResponseAssembler: Sendable {
         headBytes += used
         fields.appendBytes(UnsafeRawBufferPointer(rebasing: bytes[..<used]))
         return used
+    }
+
+    /// Takes the empty line that ends the head; nil when `bytes` begin with something else, or when `append` is to tell what it means.
+    mutating func appendPlainEnd(_ bytes: UnsafeRawBufferPointer) -> ResponseLineResult? {
+        guard phase == .fields, headBytes + 2 <= limits.headBytesMax, bytes.count >= 2, bytes[0] == 0x0D, bytes[1] == 0x0A else {
+            return nil
+        }
+        return endHead()
     }
 
     private mutating func fail(_ reason: StaticString) -> ResponseLineResult {
@@ -167,15 +180,19 @@ package struct ResponseAssembler: Sendable {
             if minorVersion != 1 { return "transfer-encoding in a version without it" }
             if !codings.isPlainChunked { return "transfer-encoding is not plain chunked" }
         }
-        guard let first else { return nil }
+        guard let first else {
+            fieldFraming = codings == nil ? .untilClose : .chunked
+            return nil
+        }
         guard let length = fields.withValue(at: first, parseDecimal), length <= UInt64(Int64.max) else {
             return "invalid content-length"
         }
-        var from = first + 1
-        while let next = fields.firstIndex(of: "content-length", from: from) {
+        fieldFraming = .length(length)
+        var last = first
+        while last + 1 < fields.lines.count, let next = fields.firstIndex(of: "content-length", from: last + 1) {
             guard fields.withValue(at: next, parseDecimal) == length else { return "conflicting content-length fields" }
             fields.remove(at: next)
-            from = next + 1
+            last = next
         }
         return nil
     }
@@ -193,10 +210,14 @@ private func transferCodings(_ fields: FieldSection) -> TransferCodings? {
     return codings
 }
 
+private func isBodiless(status: UInt16, requestIsHead: Bool) -> Bool {
+    requestIsHead || status < 200 || status == 204 || status == 304
+}
+
 /// How the body of a final response ends (RFC 9112 §6.3, rules 1 to 8); nil when the fields are invalid, which the assembler has refused.
 /// HEAD, 1xx, 204 and 304 have no body whatever the fields say.
 package func responseFraming(status: UInt16, requestIsHead: Bool, fields: FieldSection) -> BodyFraming? {
-    if requestIsHead || status < 200 || status == 204 || status == 304 { return BodyFraming.none }
+    if isBodiless(status: status, requestIsHead: requestIsHead) { return BodyFraming.none }
     if let codings = transferCodings(fields) {
         return codings.isPlainChunked && !fields.contains("content-length") ? .chunked : nil
     }

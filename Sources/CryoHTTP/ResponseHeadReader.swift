@@ -6,8 +6,9 @@ package struct ResponseHeadReader: Sendable {
     package enum Result: Sendable {
         /// Every byte was used, and the head goes on.
         case more
-        /// Interim heads before it were dropped. The minor version of HTTP/1, nil for other protocols.
-        case head(ResponseHead, minorVersion: UInt8?)
+        /// Interim heads before it were dropped. The minor version of HTTP/1, nil for other protocols. How the body ends that follows
+        /// (RFC 9112 §6.3), unless the request was a HEAD, whose answer has none.
+        case head(ResponseHead, minorVersion: UInt8?, framing: BodyFraming)
         /// The response cannot be trusted; the connection must not be reused.
         case malformed
     }
@@ -30,15 +31,22 @@ package struct ResponseHeadReader: Sendable {
         while used < bytes.count {
             if part.isEmpty { used += assembler.appendPlainLines(UnsafeRawBufferPointer(rebasing: bytes[used...])) }
             let rest = UnsafeRawBufferPointer(rebasing: bytes[used...])
-            guard let lineFeed = endOfLine(rest) else {
+            let line: ResponseLineResult
+            if part.isEmpty, let end = assembler.appendPlainEnd(rest) {
+                used += 2
+                line = end
+            } else if let lineFeed = endOfLine(rest) {
+                used += lineFeed + 1
+                line = appendLine(UnsafeRawBufferPointer(rebasing: rest[...lineFeed]))
+            } else {
                 part.append(contentsOf: rest)
                 used = bytes.count
                 return part.count > assembler.limits.fieldBytesMax + 2 ? .malformed : .more
             }
-            used += lineFeed + 1
-            switch appendLine(UnsafeRawBufferPointer(rebasing: rest[...lineFeed])) {
+            switch line {
             case .more, .informational, .trailer: break
-            case .head: return .head(assembler.takeHead(), minorVersion: assembler.minorVersion)
+            case .head:
+                return .head(assembler.takeHead(), minorVersion: assembler.minorVersion, framing: assembler.framing)
             case .malformed: return .malformed
             }
         }

@@ -30,6 +30,75 @@ struct FieldSectionTests {
     }
 
     @Test(
+        "a name is known in any case, and by no byte that is not its own: every token one byte away from it",
+        arguments: [
+            "te", "via", "age", "host", "vary", "date", "expect", "cookie", "trailer", "upgrade", "location", "forwarded", "x-real-ip",
+            "connection", "keep-alive", "set-cookie", "traceparent", "content-type", "content-length", "content_length", "cache-control",
+            "x-request-id", "authorization", "http2-settings", "x-forwarded-for", "proxy-connection", "content-encoding",
+            "x-forwarded-host", "x-forwarded-proto", "transfer-encoding", "transfer_encoding", "proxy-authenticate",
+            "proxy-authorization", "proxy-authentication-info",
+        ])
+    func names(_ wanted: String) {
+        let wanted = Array(wanted.utf8)
+        func isKnown(_ name: [UInt8]) -> Bool {
+            name.withUnsafeBytes { name in wanted.withUnsafeBytes { isNamed(name, lowercased: $0) } }
+        }
+        func lowered(_ name: [UInt8]) -> [UInt8] { name.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 } }
+        let upper = wanted.map { (0x61...0x7A).contains($0) ? $0 & 0xDF : $0 }
+        #expect(isKnown(wanted) && isKnown(upper))
+        #expect(!isKnown(wanted + [0x61]) && !isKnown(Array(wanted.dropLast())) && !isKnown(Array(wanted.dropFirst())) && !isKnown([]))
+        for original in [wanted, upper] {
+            for place in original.indices {
+                for byte in UInt8.min...UInt8.max where isTokenByte(byte) {
+                    var name = original
+                    name[place] = byte
+                    if isKnown(name) != (lowered(name) == wanted) { Issue.record("\(name)") }
+                }
+            }
+        }
+    }
+
+    @Test("bytes are equal when each one is, whatever their number")
+    func equality() {
+        for count in 0...40 {
+            let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 37) }
+            func isEqual(_ other: [UInt8]) -> Bool { bytes.withUnsafeBytes { equals($0, other) } }
+            #expect(isEqual(bytes) && !isEqual(bytes + [0]))
+            for place in 0..<count {
+                for bit in 0..<8 {
+                    var other = bytes
+                    other[place] ^= 1 << UInt8(bit)
+                    if isEqual(other) { Issue.record("\(other)") }
+                }
+            }
+        }
+    }
+
+    @Test("a line that is laid down in place is the same line, with its value in one part or in two")
+    func inPlace() {
+        for value in ["", "v", "1.1 cryonet", "a value that is longer than any word"] {
+            let bytes = Array(value.utf8)
+            for cut in 0...bytes.count {
+                var called = FieldSection()
+                var placed = FieldSection()
+                for _ in 0..<40 {
+                    called.append("X-Request-Id", bytes)
+                    if cut == 0 {
+                        bytes.withUnsafeBytes { placed.appendInPlace("X-Request-Id", $0) }
+                    } else {
+                        bytes.withUnsafeBytes {
+                            placed.appendInPlace(
+                                "X-Request-Id", UnsafeRawBufferPointer(rebasing: $0[..<cut]), UnsafeRawBufferPointer(rebasing: $0[cut...]))
+                        }
+                    }
+                }
+                #expect(wire(placed) == wire(called) && placed.marks == called.marks)
+                #expect(placed.value(of: "x-request-id") == bytes && placed.lines.elementsEqual(called.lines))
+            }
+        }
+    }
+
+    @Test(
         "names compare without case, also behind the first eight letters, and a byte that differs by the case bit alone is another",
         arguments: [
             ("X-Forwarded-For", "x-forwarded-for", true), ("CONTENT-LENGTH", "content-length", true),

@@ -76,6 +76,28 @@ struct PlainLinesTests {
         fields.withValue(at: index) { String(decoding: $0, as: UTF8.self) }
     }
 
+    @Test("a token ends, and a control is found, where they are byte by byte, wherever in a piece they lie")
+    func pieceByPiece() {
+        func isControl(_ byte: UInt8) -> Bool { byte < 0x20 && byte != 0x09 || byte == 0x7F }
+        for count in 1...40 {
+            for place in 0..<count {
+                for byte in UInt8.min...UInt8.max {
+                    // What follows would end the search as well: the first one counts.
+                    var bytes = [UInt8](repeating: 0x2D, count: count)
+                    for index in bytes.indices where index % 3 == 0 { bytes[index] = 0x41 + UInt8(index % 26) }
+                    bytes[place] = byte
+                    if place + 2 < count { bytes[place + 2] = 0x0D }
+                    bytes.withUnsafeBytes { bytes in
+                        let token = endOfToken(bytes, from: 0, to: count)
+                        let control = firstControl(bytes, from: 0, to: count)
+                        if token != bytes.firstIndex(where: { !isTokenByte($0) }) ?? count { Issue.record("token \(Array(bytes))") }
+                        if control != bytes.firstIndex(where: isControl) ?? count { Issue.record("control \(Array(bytes))") }
+                    }
+                }
+            }
+        }
+    }
+
     @Test("a head that comes in two pieces is the same head, wherever it was cut")
     func pieces() {
         let input = latin("HTTP/1.1 103 Early\r\nLink: a\r\n\r\nHTTP/1.1 200 OK\r\nServer: s\r\nX-Odd:\tb \r\nContent-Length: 2\r\n\r\nok")
@@ -92,7 +114,7 @@ struct PlainLinesTests {
                     var used = 0
                     switch reader.read(bytes, used: &used) {
                     case .more: #expect(used == bytes.count)
-                    case .head(let read, let minorVersion):
+                    case .head(let read, let minorVersion, _):
                         head = read
                         #expect(minorVersion == 1)
                     case .malformed: Issue.record("malformed when cut at \(cut)")

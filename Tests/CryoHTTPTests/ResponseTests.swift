@@ -149,6 +149,32 @@ struct ResponseTests {
         #expect(responseFraming(status: 200, requestIsHead: false, fields: section([("Content-Length", "x")])) == nil)
     }
 
+    @Test(
+        "a reader tells the framing that the fields of its head tell",
+        arguments: [
+            "", "Content-Length: 0", "Content-Length: 5", "content-length: 5\r\nContent-Length: 5", "Transfer-Encoding: chunked",
+            "Transfer-Encoding: CHUNKED", "X: y",
+        ])
+    func framingRead(_ fields: String) throws {
+        let lines = fields.isEmpty ? "" : fields + "\r\n"
+        for status in [200, 201, 204, 206, 304, 404, 101] {
+            for isHead in [false, true] {
+                // One reader for two heads: what is left of the first must not tell of the second.
+                var reader = ResponseHeadReader(limits: .response)
+                for head in ["HTTP/1.1 200 OK\r\nContent-Length: 77\r\n\r\n", "HTTP/1.1 \(status) X\r\n\(lines)\r\n"] {
+                    var used = 0
+                    let result = Array(head.utf8).withUnsafeBytes { reader.read($0, used: &used) }
+                    guard case .head(let head, _, let framing) = result else { throw Unread() }
+                    let told = responseFraming(status: head.status, requestIsHead: isHead, fields: head.fields)
+                    #expect((isHead ? BodyFraming.none : framing) == told)
+                    reader.reset()
+                }
+            }
+        }
+    }
+
+    private struct Unread: Error {}
+
     @Test("a head is written as status line, fields in order and an empty line")
     func encoded() {
         var fields = section([("X-A", "1"), ("X-B", "2"), ("Set-Cookie", "a")])

@@ -12,18 +12,16 @@ struct AdmittedHost {
 
     /// True: exactly these bytes were admitted by this plan before.
     func isHost(of head: RequestHead, for plan: PipelinePlan) -> Bool {
-        guard serial == plan.serial, let index = head.fields.firstIndex(of: "host") else { return false }
-        return head.fields.withValue(at: index) { equals($0, host) }
+        guard serial == plan.serial, let named = head.host else { return false }
+        return head.fields.bytes.withUnsafeBytes { equals(UnsafeRawBufferPointer(rebasing: $0[named]), host) }
     }
 
     /// The plan has admitted the request by its Host.
     mutating func note(_ head: RequestHead, for plan: PipelinePlan) {
         // Another form of target has its own authority, which was judged instead.
-        guard case .origin = head.targetForm, let index = head.fields.firstIndex(of: "host"),
-            head.fields.lines[index].value.count <= Self.bytesMax
-        else { return }
+        guard case .origin = head.targetForm, let named = head.host, named.count <= Self.bytesMax else { return }
         host.removeAll(keepingCapacity: true)
-        head.fields.withValue(at: index) { host.append(contentsOf: $0) }
+        head.fields.bytes.withUnsafeBytes { host.append(contentsOf: UnsafeRawBufferPointer(rebasing: $0[named])) }
         serial = plan.serial
     }
 }

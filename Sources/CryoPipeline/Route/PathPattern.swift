@@ -1,6 +1,8 @@
 // A route's path: exact, or everything at and below a prefix on segment borders.
 // Domain: pure
 
+import CryoHTTP
+
 package struct PathPattern: Sendable, Equatable {
     /// The path without a final `/*`, and without a final slash for prefixes.
     let prefix: [UInt8]

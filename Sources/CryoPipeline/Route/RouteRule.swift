@@ -169,8 +169,8 @@ struct RouteRule {
 
     private func hostField(_ head: RequestHead) -> UnsafeRawBufferPointer {
         // The pointer stays valid: the head's bytes are not changed while a decision is made.
-        guard let index = head.fields.firstIndex(of: "host") else { return UnsafeRawBufferPointer(start: nil, count: 0) }
-        return head.fields.withValue(at: index) { $0 }
+        guard let host = head.host else { return UnsafeRawBufferPointer(start: nil, count: 0) }
+        return head.fields.bytes.withUnsafeBytes { UnsafeRawBufferPointer(rebasing: $0[host]) }
     }
 
     private func isOwnHost(_ authority: UnsafeRawBufferPointer) -> Bool {

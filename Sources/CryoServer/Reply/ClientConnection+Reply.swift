@@ -177,6 +177,10 @@ extension ClientConnection: ReplySink {
     func appendEndToEnd(
         _ fields: FieldSection, keepsLength: Bool, to head: inout HeadWriter
     ) -> (hasDate: Bool, hasLength: Bool) {
+        guard fields.mayFrame else {
+            head.appendFields(fields)
+            return (fields.contains("date"), false)
+        }
         var fields = fields
         fields.remove("connection")
         fields.remove("transfer-encoding")
@@ -190,4 +194,9 @@ extension ClientConnection: ReplySink {
         head.appendFields(fields)
         return (fields.contains("date"), length != nil)
     }
+}
+
+extension FieldSection {
+    /// False when there is nothing in it that is the sink's to say.
+    fileprivate var mayFrame: Bool { mayContain("connection") || mayContain("transfer-encoding") || mayContain("content-length") }
 }

@@ -35,17 +35,15 @@ extension LaneAttempt {
         var used = 0
         switch headReader.read(bytes, used: &used) {
         case .more: break
-        case .head(let head, let minorVersion): begin(head, minorVersion)
+        case .head(let head, let minorVersion, let framing): begin(head, minorVersion, isHead ? .none : framing)
         case .malformed: outcome = .failed(.malformedResponse)
         }
         return used
     }
 
-    private func begin(_ head: ResponseHead, _ minorVersion: UInt8?) {
+    private func begin(_ head: ResponseHead, _ minorVersion: UInt8?, _ framing: BodyFraming) {
         // Nobody asked for an upgrade, so a 101 answers nothing; and nobody was offered HTTP/2.
-        guard head.status >= 200, let minorVersion,
-            let framing = responseFraming(status: head.status, requestIsHead: isHead, fields: head.fields)
-        else {
+        guard head.status >= 200, let minorVersion else {
             outcome = .failed(.malformedResponse)
             return
         }
@@ -60,7 +58,6 @@ extension LaneAttempt {
 
     /// RFC 9112 §9.3.
     private func allowsAnother(_ fields: FieldSection, _ minorVersion: UInt8) -> Bool {
-        guard fields.contains("connection") else { return minorVersion == 1 }
         if fields.listContains("connection", token: "close") { return false }
         return minorVersion == 1 || fields.listContains("connection", token: "keep-alive")
     }
@@ -82,6 +79,6 @@ extension LaneAttempt {
     }
 
     private func deliver(_ bytes: UnsafeRawBufferPointer) {
-        if receiver?.attemptReceivedBody(id, bytes) == .pause { isPaused = true }
+        if case .pause? = receiver?.attemptReceivedBody(id, bytes) { isPaused = true }
     }
 }

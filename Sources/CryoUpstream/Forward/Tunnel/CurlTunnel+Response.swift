@@ -21,19 +21,17 @@ extension CurlTunnel {
         var used = 0
         switch headReader.read(bytes, used: &used) {
         case .more: break
-        case .head(let head, let minorVersion): begin(head, minorVersion)
+        case .head(let head, let minorVersion, let framing): begin(head, minorVersion, framing)
         case .malformed: outcome = .failed(.malformedResponse)
         }
         return used
     }
 
-    private func begin(_ head: ResponseHead, _ minorVersion: UInt8?) {
+    private func begin(_ head: ResponseHead, _ minorVersion: UInt8?, _ framing: BodyFraming) {
         if agreesToWebSocket(head), minorVersion == 1 {
             phase = .tunnel
             body.begin(.untilClose)
-        } else if head.status != 101, minorVersion != nil,
-            let framing = responseFraming(status: head.status, requestIsHead: false, fields: head.fields)
-        {
+        } else if head.status != 101, minorVersion != nil {
             phase = .body
             body.begin(framing)
             if body.isEmpty { outcome = .ended }
