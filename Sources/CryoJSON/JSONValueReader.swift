@@ -186,7 +186,10 @@ package struct JSONValueReader {
         return first != UInt8(ascii: "0") || digits.count == 1 || digits[1] &- UInt8(ascii: "0") >= 10
     }
 
+    /// `left` is a number of the body.
     private static func areEqualNumbers(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+        // The usual case: one digit, and the same one.
+        if left.count == 1, right.count == 1, left[0] == right[0] { return true }
         guard let leftDecimal = JSONDecimal(prefixOf: left), leftDecimal.consumed == left.count,
             let rightDecimal = JSONDecimal(prefixOf: right), rightDecimal.consumed == right.count
         else { return false }

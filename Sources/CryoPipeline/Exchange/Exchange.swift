@@ -101,22 +101,22 @@ package final class Exchange: RequestConsumer {
         self.plan = copy plan
         self.environment = copy environment
         self.context = copy context
-        if self.plan.watchesReplies {
-            (sink, withheld, echo) = Self.watching(self.context.sink, self.plan, self.environment)
+        if plan.watchesReplies {
+            (sink, withheld, echo) = Self.watching(context.sink, copy plan, copy environment)
         } else {
-            (sink, withheld, echo) = (self.context.sink, nil, nil)
+            (sink, withheld, echo) = (context.sink, nil, nil)
         }
-        scheduler = self.context.scheduler
+        scheduler = context.scheduler
         exchangeID = ExchangeID(
-            unixMicroseconds: self.context.startUnixMicroseconds, randomHigh: scheduler.random(), randomLow: scheduler.random())
+            unixMicroseconds: context.startUnixMicroseconds, randomHigh: context.scheduler.random(), randomLow: context.scheduler.random())
         if let head = self.head {
-            placement = Self.place(head, by: self.plan, self.context, pseudonym: self.environment.pseudonym)
+            placement = Self.place(head, by: plan, context, pseudonym: environment.pseudonym)
             clientRequestID = Self.acceptableRequestID(head)
         } else {
             placement = Placement(.none)
             clientRequestID = []
         }
-        self.environment.counters.begin()
+        environment.counters.begin()
     }
 
     private static func acceptableRequestID(_ head: RequestHead) -> [UInt8] {
@@ -147,7 +147,7 @@ package final class Exchange: RequestConsumer {
         case .refused(let reason, let status, let detail): refuse(reason, status: status, detail: detail)
         case .preflight: answerPreflight()
         case .tunnel: connect()
-        case .matched: if let route { begin(on: route, head) }
+        case .matched: if let route = placement.route { begin(on: route, head) }
         }
     }
 

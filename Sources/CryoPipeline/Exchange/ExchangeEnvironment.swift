@@ -41,6 +41,10 @@ package final class ExchangeEnvironment {
         self.makeContentReader = makeContentReader
     }
 
+    func appendVia(_ fields: inout FieldSection, minorVersion: UInt8?) {
+        CryoHTTP.appendVia(&fields, minorVersion: minorVersion, pseudonym: pseudonym)
+    }
+
     // MARK: The plan
 
     /// The plan remembered of that reload; nil: another has come since.

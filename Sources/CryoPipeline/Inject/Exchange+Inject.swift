@@ -11,8 +11,8 @@ extension Exchange {
         }
         switch onClientValue {
         case .replace: break
-        case .keep: if hasClientValue(head, of: route.credentials) { return .keptClientValue }
-        case .reject: if hasClientValue(head, of: route.credentials) { return .clientValueRejected }
+        case .keep: if hasClientValue(head, on: route) { return .keptClientValue }
+        case .reject: if hasClientValue(head, on: route) { return .clientValueRejected }
         }
         credential = route.credentials?.snapshot()
         revision = credential?.revision
@@ -26,8 +26,8 @@ extension Exchange {
         return .ready
     }
 
-    private func hasClientValue(_ head: RequestHead, of store: CredentialStore?) -> Bool {
-        guard let injection = store?.injection else { return false }
+    private func hasClientValue(_ head: RequestHead, on route: RoutePlan) -> Bool {
+        guard let injection = route.injection else { return false }
         return switch injection.place {
         case .header: contains(injection.lowercasedName, in: head.fields)
         case .query: placement.query.map { QueryPairs.contains(injection.name, in: ArraySlice(head.fields.bytes[$0])) } ?? false
@@ -61,18 +61,18 @@ extension Exchange {
         fields.remove("cryonet-token")
         fields.remove("cryonet-policy")
         removeClientSignature(&fields)
-        let store = machine.rules.injectsToken ? route.credentials : nil
-        var cookies = store.flatMap { removeClientValue(of: $0, from: &fields) }
+        let injection = machine.rules.injectsToken ? route.injection : nil
+        var cookies = injection.flatMap { removeClientValue($0, from: &fields) }
         context.withClientAddress { address in
             setForwardingFields(
                 &fields, ForwardingFacts(clientAddress: address, isSecure: context.isTLS, isTrusted: isTrustedProxy(address)))
         }
-        setHost(route.upstream.authority, in: &fields)
-        appendVia(&fields, minorVersion: head.minorVersion, pseudonym: environment.pseudonym)
+        setHost(of: route.upstream, in: &fields)
+        environment.appendVia(&fields, minorVersion: head.minorVersion)
         appendRequestID("x-request-id", to: &fields)
         setTrace(&fields)
-        if !route.upstream.headers.isEmpty { appendDefaults(of: route.upstream, store, &cookies, to: &fields) }
-        if let store { inject(store, cookies, into: &fields) }
+        if !route.upstream.headers.isEmpty { appendDefaults(of: route.upstream, injection, &cookies, to: &fields) }
+        if let injection { inject(injection, cookies, into: &fields) }
         appendLastEventID(to: &fields)
     }
 
@@ -80,9 +80,10 @@ extension Exchange {
     private static let addedBytes = 512
     private static let addedLines = 12
 
+    @inline(__always)
     func appendRequestID(_ name: StaticString, to fields: inout FieldSection) {
         if clientRequestID.isEmpty {
-            exchangeID.withBytes { fields.append(name: name.rawBytes, value: $0) }
+            exchangeID.withBytes { fields.appendInPlace(name, $0) }
         } else {
             fields.append(name, clientRequestID)
         }
@@ -90,10 +91,10 @@ extension Exchange {
 
     /// `upstreams[].headers`, where the client does not send the field and the token does not take its place.
     private func appendDefaults(
-        of upstream: UpstreamPlan, _ store: CredentialStore?, _ cookies: inout [[UInt8]]?, to fields: inout FieldSection
+        of upstream: UpstreamPlan, _ injection: Injection?, _ cookies: inout [[UInt8]]?, to fields: inout FieldSection
     ) {
         for header in upstream.headers where !contains(header.lowercased, in: fields) {
-            if let store, store.injection.place == .header, header.lowercased == store.injection.lowercasedName { continue }
+            if let injection, injection.place == .header, header.lowercased == injection.lowercasedName { continue }
             if let present = cookies, header.lowercased == Array("cookie".utf8) {
                 if present.isEmpty { cookies = [header.value] }
                 continue
@@ -108,25 +109,25 @@ extension Exchange {
     }
 
     /// Host keeps its place at the top (RFC 9110 §7.2).
-    private func setHost(_ authority: [UInt8], in fields: inout FieldSection) {
-        guard let index = fields.firstIndex(of: "host") else { return fields.append("Host", authority) }
-        fields.setValue(at: index, authority)
+    private func setHost(of upstream: UpstreamPlan, in fields: inout FieldSection) {
+        guard let index = fields.firstIndex(of: "host") else { return fields.append("Host", upstream.authority) }
+        upstream.authority.withUnsafeBytes { fields.setValue(at: index, $0) }
     }
 
     private func contains(_ lowercased: [UInt8], in fields: FieldSection) -> Bool { indexOf(lowercased, in: fields) != nil }
 
     /// What the client put where the token goes. A query's is left out when the target is built. Returns the client's other cookies where
     /// one carries the token.
-    private func removeClientValue(of store: CredentialStore, from fields: inout FieldSection) -> [[UInt8]]? {
-        switch store.injection.place {
+    private func removeClientValue(_ injection: Injection, from fields: inout FieldSection) -> [[UInt8]]? {
+        switch injection.place {
         case .header:
-            while let index = indexOf(store.injection.lowercasedName, in: fields) { fields.remove(at: index) }
+            while let index = indexOf(injection.lowercasedName, in: fields) { fields.remove(at: index) }
             return nil
         case .query: return nil
         case .cookie:
             var cookies: [[UInt8]] = []
             for index in fields.indices(of: "cookie") {
-                cookies += CookiePairs.removing(store.injection.name, from: fields.withValue(at: index) { Array($0) })
+                cookies += CookiePairs.removing(injection.name, from: fields.withValue(at: index) { Array($0) })
             }
             fields.remove("cookie")
             return cookies
@@ -134,14 +135,14 @@ extension Exchange {
     }
 
     /// Adds the present token. `cookies`: the others, where it is one.
-    private func inject(_ store: CredentialStore, _ cookies: [[UInt8]]?, into fields: inout FieldSection) {
-        let value = machine.carriesToken ? credential?.injectedValue : nil
-        if value != nil { credential?.noteUse() }
-        switch store.injection.place {
-        case .header: if let value { fields.append(name: store.injection.name, value: value) }
+    private func inject(_ injection: Injection, _ cookies: [[UInt8]]?, into fields: inout FieldSection) {
+        let credential = machine.carriesToken ? credential : nil
+        credential?.noteUse()
+        switch injection.place {
+        case .header: if let credential { fields.append(name: injection.name, value: credential.injectedValue) }
         case .cookie:
             // One line for all (RFC 6265 §5.4).
-            let all = (cookies ?? []) + (value.map { [$0] } ?? [])
+            let all = (cookies ?? []) + (credential.map { [$0.injectedValue] } ?? [])
             if !all.isEmpty { fields.append("Cookie", Array(all.joined(separator: [0x3B, 0x20]))) }
         case .query: break
         }
@@ -150,7 +151,7 @@ extension Exchange {
     /// The origin-form target: base path, the client's path less the stripped prefix, the query untouched but for a token that goes there.
     func writeTarget(_ target: inout [UInt8], _ head: RequestHead, on route: RoutePlan) {
         target.removeAll(keepingCapacity: true)
-        let injectsQuery = machine.rules.injectsToken && route.credentials?.injection.place == .query
+        let injectsQuery = machine.rules.injectsToken && route.injection?.place == .query
         head.fields.bytes.withUnsafeBytes { bytes in
             let path = UnsafeRawBufferPointer(rebasing: bytes[placement.path])
             if placement.isAbsolute {
@@ -180,7 +181,7 @@ extension Exchange {
 
     /// Adds the query where the token goes there: the client's without its own value, and the token.
     private func appendQuery(_ query: ArraySlice<UInt8>?, on route: RoutePlan, to target: inout [UInt8]) {
-        guard let injection = route.credentials?.injection else { return }
+        guard let injection = route.injection else { return }
         let kept = query.map { QueryPairs.removing(injection.name, from: $0) } ?? []
         let injected = machine.carriesToken ? credential?.injectedValue : nil
         let parts = [kept.isEmpty ? nil : kept, injected].compactMap(\.self)

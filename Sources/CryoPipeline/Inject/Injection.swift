@@ -3,7 +3,7 @@
 
 import CryoHTTP
 
-package struct Injection: Sendable {
+package final class Injection: Sendable {
     let place: InjectSettings.Place
     let name: [UInt8]
     /// For headers, whose names have no case.

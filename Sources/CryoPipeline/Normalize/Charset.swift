@@ -21,6 +21,8 @@ enum Charset: Equatable {
         }
         guard let index = fields.firstIndex(of: "content-type") else { return .utf8 }
         return fields.withValue(at: index) { value in
+            // The usual case, without parameters.
+            if equals(value, "application/json") { return .utf8 }
             guard let name = charsetName(value) else { return .utf8 }
             if isName(name, "utf-16") { return .utf16(isBigEndian: body.first == 0) }
             if isName(name, "utf-16be") { return .utf16(isBigEndian: true) }

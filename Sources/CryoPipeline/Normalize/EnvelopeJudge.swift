@@ -41,7 +41,7 @@ package struct EnvelopeJudge {
 
     private static func withPadding<R>(_ body: inout [UInt8], _ work: (UnsafeRawBufferPointer) -> R) -> R {
         let count = body.count
-        body.append(contentsOf: repeatElement(0, count: JSONScanner.padding))
+        body.append(addingCapacity: JSONScanner.padding) { $0.append(repeating: 0, count: JSONScanner.padding) }
         defer { body.removeLast(JSONScanner.padding) }
         return body.withUnsafeBytes { work(UnsafeRawBufferPointer(rebasing: $0[..<count])) }
     }

@@ -90,11 +90,11 @@ extension Exchange {
 
     /// The held body as UTF-8 without a content coding; nil: it is that already.
     func decodeHeldBody(bytesMax: Int) -> DecodedContent? {
-        guard let response else { return nil }
-        let content = removeContentCoding(response.fields, bytesMax: bytesMax)
+        guard let fields = response?.fields else { return nil }
+        let content = removeContentCoding(fields, bytesMax: bytesMax)
         switch content {
-        case .decoded(let bytes): return transcoded(bytes, response.fields) ?? content
-        case nil: return transcoded(held.bytes, response.fields)
+        case .decoded(let bytes): return transcoded(bytes, fields) ?? content
+        case nil: return transcoded(held.bytes, fields)
         case .tooLarge, .broken: return content
         }
     }

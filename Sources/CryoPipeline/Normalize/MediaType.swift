@@ -17,7 +17,7 @@ enum MediaType: Equatable {
         guard let index = fields.firstIndex(of: "content-type") else { return .none }
         return fields.withValue(at: index) { value in
             // The usual case, without parameters.
-            if equals(value, "application/json") { return .json }
+            if CryoHTTP.equals(value, "application/json") { return .json }
             var end = 0
             while end < value.count, value[end] != 0x3B, value[end] != 0x20, value[end] != 0x09 { end += 1 }
             return classify(UnsafeRawBufferPointer(rebasing: value[..<end]))

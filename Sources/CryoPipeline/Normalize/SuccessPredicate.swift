@@ -68,15 +68,25 @@ package indirect enum SuccessPredicate: Sendable, Equatable {
 /// A predicate as a row of tests with jumps: each test names the next one for either answer, so that judging neither recurses nor
 /// allocates. Jumps lead to lower positions only, so it ends after at most one look at each test.
 package struct SuccessProgram: Sendable {
-    private struct Instruction: Sendable {
-        var condition: SuccessTest.Condition
+    /// An object, so that to look at one is not to copy its values.
+    private final class Instruction: Sendable {
+        let condition: SuccessTest.Condition
         /// Position of the member's path in the scan.
-        var pathIndex: Int
-        var isStrict: Bool
+        let pathIndex: Int
+        let isStrict: Bool
         /// The test's answer where the member is missing; nil: the condition's own.
-        var answerForMissing: Bool?
-        var ifTrue: Int
-        var ifFalse: Int
+        let answerForMissing: Bool?
+        let ifTrue: Int
+        let ifFalse: Int
+
+        init(condition: SuccessTest.Condition, pathIndex: Int, isStrict: Bool, answerForMissing: Bool?, ifTrue: Int, ifFalse: Int) {
+            self.condition = condition
+            self.pathIndex = pathIndex
+            self.isStrict = isStrict
+            self.answerForMissing = answerForMissing
+            self.ifTrue = ifTrue
+            self.ifFalse = ifFalse
+        }
     }
 
     private static let success = -1
@@ -117,7 +127,10 @@ package struct SuccessProgram: Sendable {
     /// Whether the body the scanner has just scanned is a success.
     package func holds(_ scanner: JSONScanner, _ reader: JSONValueReader) -> Bool {
         var at = entry
-        while at >= 0 { at = answer(instructions[at], scanner, reader) ? instructions[at].ifTrue : instructions[at].ifFalse }
+        while at >= 0 {
+            let instruction = instructions[at]
+            at = answer(instruction, scanner, reader) ? instruction.ifTrue : instruction.ifFalse
+        }
         return at == Self.success
     }
 

@@ -122,6 +122,7 @@ struct RewriteRule {
 extension Exchange {
     /// Puts the gateway's address in the place of the upstream's, line by line. A client that named the upstream itself keeps it.
     func rewriteAddresses(_ fields: inout FieldSection) {
+        guard fields.mayContain("location") || fields.mayContain("set-cookie") || fields.mayContain("content-location") else { return }
         removeOwnToken(&fields)
         guard !placement.isAbsolute, let settings = route?.settings.rewrite, settings.location || settings.cookies, let route else {
             return
@@ -140,7 +141,7 @@ extension Exchange {
 
     /// An upstream that redirects with the query it got would tell the client the token in it; the next request gets it anew.
     private func removeOwnToken(_ fields: inout FieldSection) {
-        guard machine.carriesToken, let credential, route?.credentials?.injection.place == .query else { return }
+        guard machine.carriesToken, let credential, route?.injection?.place == .query else { return }
         for index in fields.lines.indices where fields.has("location", at: index) || fields.has("content-location", at: index) {
             let value = fields.withValue(at: index) { Array($0) }
             guard let mark = value.firstIndex(of: 0x3F) else { continue }

@@ -44,6 +44,8 @@ package final class RoutePlan: Sendable {
     package let upstream: UpstreamPlan
     /// nil: nothing is injected.
     package let credentials: CredentialStore?
+    /// Where the store's token goes. Asked here, so that the store is not counted: it is by the workers all at once, which makes that dear.
+    let injection: Injection?
     package let policy: PolicyPlan?
     let pattern: PathPattern
     let host: [UInt8]?
@@ -75,6 +77,7 @@ package final class RoutePlan: Sendable {
         self.settings = settings
         self.upstream = upstream
         self.credentials = settings.auth == RouteSettings.Auth.none ? nil : credentials
+        injection = self.credentials?.injection
         self.policy = policy
         pattern = PathPattern(settings.path)
         host = settings.host.map { Array($0.utf8) }
@@ -95,6 +98,7 @@ package final class RoutePlan: Sendable {
         settings = route.settings
         upstream = route.upstream
         self.credentials = route.settings.auth == RouteSettings.Auth.none ? nil : credentials
+        injection = self.credentials?.injection
         self.policy = policy
         pattern = route.pattern
         host = route.host

@@ -61,7 +61,7 @@ final class RequestState {
     /// As new, with the buffers' memory kept.
     func reset(limits: HeadLimits) {
         parser.reset(limits: limits)
-        input.removeAll(keepingCapacity: true)
+        if !input.isEmpty { input.removeAll(keepingCapacity: true) }
         inputStart = 0
         out.removeAll()
         beginRequest()
