@@ -20,9 +20,18 @@ package struct FieldSection: @unchecked Sendable {
 
     /// Becomes a copy of `other`, in the memory that is here already where that is large enough.
     package mutating func take(_ other: borrowing FieldSection, reservingBytes: Int, lines reservedLines: Int) {
-        removeAll()
-        guard let taken = other.block?.memory else { return }
-        makeRoom(bytes: taken.extent.pointee.bytes &+ reservingBytes, lines: taken.extent.pointee.lines &+ reservedLines)
+        guard let taken = other.block?.memory else { return removeAll() }
+        let bytesMax = taken.extent.pointee.bytes &+ reservingBytes
+        let linesMax = taken.extent.pointee.lines &+ reservedLines
+        if isKnownUniquelyReferenced(&block), let extent = block?.memory.extent, extent.pointee.bytesMax >= bytesMax,
+            extent.pointee.linesMax >= linesMax
+        {
+            extent.pointee.lines = 0
+            extent.pointee.bytes = 0
+        } else {
+            removeAll()
+            makeRoom(bytes: bytesMax, lines: linesMax)
+        }
         // Not nil: there is room.
         block.unsafelyUnwrapped.memory.fill(from: taken)
         marks = other.marks
@@ -400,51 +409,6 @@ extension FieldSection {
 
     /// A larger block is given back with its message.
     private static let keptBytesMax = 4096
-}
-
-extension FieldMemory {
-    /// Copies all of another block into this one, which is empty. There is room for it.
-    @inline(__always)
-    func fill(from other: FieldMemory) {
-        lines.update(from: other.lines, count: other.extent.pointee.lines)
-        extent.pointee.lines = other.extent.pointee.lines
-        add(other.filled)
-    }
-
-    /// True when line `index` has that name (lower case), compared without case. A removed line has none.
-    @inlinable @inline(__always)
-    package func hasName(_ name: UnsafeRawBufferPointer, at index: Int) -> Bool {
-        !lines[index].isRemoved && isNamed(slice(lines[index].name), lowercased: name)
-    }
-
-    /// Lays a line down at the end. There is room for it.
-    @inlinable @inline(__always)
-    package func write(name: UnsafeRawBufferPointer, value: UnsafeRawBufferPointer, mark: NameMark) -> FieldLine {
-        let (start, nameCount, valueCount) = (extent.pointee.bytes, name.count, value.count)
-        let colon = start &+ nameCount
-        let valueStart = colon &+ (valueCount == 0 ? 1 : 2)
-        let lineEnd = valueStart &+ valueCount
-        if let from = name.baseAddress { (bytes + start).copyMemory(from: from, byteCount: nameCount) }
-        // Two bytes at a time are told as the number that lies in memory as they do.
-        bytes.storeBytes(of: UInt16(littleEndian: 0x203A), toByteOffset: colon, as: UInt16.self)
-        if let from = value.baseAddress { (bytes + valueStart).copyMemory(from: from, byteCount: valueCount) }
-        bytes.storeBytes(of: UInt16(littleEndian: 0x0A0D), toByteOffset: lineEnd, as: UInt16.self)
-        extent.pointee.bytes = lineEnd &+ 2
-        return FieldLine(
-            nameStart: start, nameCount: nameCount, valueStart: valueStart, valueCount: valueCount, mark: mark, isWire: true)
-    }
-
-    /// Adds to the value of `line`, which was laid down last and has one. There is room for it.
-    @inlinable @inline(__always)
-    package func lengthen(_ line: FieldLine, by more: UnsafeRawBufferPointer) -> FieldLine {
-        let end = line.value.upperBound
-        if let from = more.baseAddress { (bytes + end).copyMemory(from: from, byteCount: more.count) }
-        bytes.storeBytes(of: UInt16(littleEndian: 0x0A0D), toByteOffset: end &+ more.count, as: UInt16.self)
-        extent.pointee.bytes = end &+ more.count &+ 2
-        var longer = line
-        longer.valueCount &+= UInt32(truncatingIfNeeded: more.count)
-        return longer
-    }
 }
 
 // MARK: The wire

@@ -5,9 +5,10 @@
 ///
 /// Names in Connection that are end-to-end by definition are ignored: a client must not be able to strip Host, a credential, our forwarding
 /// fields or the framing. At most `connectionOptionsMax` options are honoured (a request with more is refused by the parser).
-/// Run it before own fields are added. Cost: one pass, plus one per option that names a field; no allocation.
-package func removeHopByHop(_ fields: inout FieldSection) {
-    guard fields.marks.intersects(hopByHopMarks) else { return }
+/// Run it before own fields are added. Cost: one pass, plus one per option that names a field; no allocation. `dropsLength`: Content-Length
+/// goes in the same pass.
+package func removeHopByHop(_ fields: inout FieldSection, dropsLength: Bool = false) {
+    guard fields.marks.intersects(hopByHopMarks) || (dropsLength && fields.mayContain("content-length")) else { return }
     var options = 0
     var next = fields.firstIndex(of: "connection")
     while let index = next {
@@ -15,8 +16,11 @@ package func removeHopByHop(_ fields: inout FieldSection) {
         removeNamed(inConnection: index, &fields, &options)
         next = index + 1 < fields.lines.count ? fields.firstIndex(of: "connection", from: index + 1) : nil
     }
+    let length: StaticString = "content-length"
     fields.remove { memory, index in
-        hopByHopMarks.contains(memory.lines[index].mark) && isHopByHop(memory.slice(memory.lines[index].name))
+        let mark = memory.lines[index].mark
+        if dropsLength, mark == NameMark(length), memory.hasName(length.rawBytes, at: index) { return true }
+        return hopByHopMarks.contains(mark) && isHopByHop(memory.slice(memory.lines[index].name))
     }
 }
 
@@ -46,6 +50,45 @@ private func removeNamed(inConnection index: Int, _ fields: inout FieldSection, 
         fields.remove { memory, index in
             areEqualIgnoringCase(memory.slice(memory.lines[index].name), memory.slice(option))
                 && !memory.hasName(connection.rawBytes, at: index)
+        }
+    }
+}
+
+/// What the Connection lines of a message say about the connection itself (RFC 9112 §9.3).
+package struct ConnectionOptions {
+    package private(set) var closes = false
+    package private(set) var keepsAlive = false
+    private(set) var count = 0
+
+    init() {}
+
+    package init(of fields: FieldSection) {
+        let name: StaticString = "connection"
+        guard fields.mayContain(name), let memory = fields.block?.memory else { return }
+        var index = 0
+        while index < memory.extent.pointee.lines {
+            let line = memory.lines[index]
+            if line.mark == NameMark(name), memory.hasName(name.rawBytes, at: index) { read(memory.slice(line.value)) }
+            index &+= 1
+        }
+    }
+
+    /// The value of one line.
+    mutating func read(_ value: UnsafeRawBufferPointer) {
+        func isWord(_ option: UnsafeRawBufferPointer, _ word: StaticString) -> Bool {
+            equalsIgnoringCase(option, lowercased: word.rawBytes)
+        }
+        // The usual case: that one alone.
+        if isWord(value, "keep-alive") {
+            count += 1
+            keepsAlive = true
+            return
+        }
+        var options = ListCursor(value)
+        while let option = options.next() {
+            count += 1
+            if isWord(option, "close") { closes = true }
+            if isWord(option, "keep-alive") { keepsAlive = true }
         }
     }
 }

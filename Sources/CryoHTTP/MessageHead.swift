@@ -64,7 +64,7 @@ package final class RequestHead: Sendable {
     }
 
     /// True when the method is exactly `name` (methods are case-sensitive, RFC 9110 §9.1).
-    @inlinable
+    @inlinable @inline(__always)
     package func isMethod(_ name: StaticString) -> Bool {
         guard method.count == name.utf8CodeUnitCount else { return false }
         return fields.bytes.withUnsafeBytes { equals(UnsafeRawBufferPointer(rebasing: $0[method]), name) }

@@ -85,8 +85,10 @@ package func equalsIgnoringCase(_ bytes: UnsafeRawBufferPointer, lowercased: Uns
 package func agree<Word: FixedWidthInteger & UnsignedInteger & BitwiseCopyable>(
     _ bytes: UnsafeRawBufferPointer, _ lowercased: UnsafeRawBufferPointer, at index: Int, as: Word.Type
 ) -> Bool {
-    asciiLowercased(UInt64(bytes.loadUnaligned(fromByteOffset: index, as: Word.self)))
-        == UInt64(lowercased.loadUnaligned(fromByteOffset: index, as: Word.self))
+    let word = UInt64(bytes.loadUnaligned(fromByteOffset: index, as: Word.self))
+    let wanted = UInt64(lowercased.loadUnaligned(fromByteOffset: index, as: Word.self))
+    // Most often it is lower case already.
+    return word == wanted || asciiLowercased(word) == wanted
 }
 
 /// Eight bytes at once: those that are upper-case ASCII letters become lower case, the others stay. No carry leaves its byte, because

@@ -7,9 +7,7 @@ private struct DecidingFields {
     var contentLength: FieldLine?
     var transferEncodings = TransferCodings()
     var hasTransferEncoding = false
-    var connectionCloses = false
-    var connectionKeepsAlive = false
-    var connectionOptions = 0
+    var connection = ConnectionOptions()
     var expectsContinue = false
     var expectsOther = false
     /// Why the message is refused, whatever its other fields say.
@@ -59,14 +57,15 @@ func judgeRequest(
     let found = try decidingFields(fields)
     let framing = try requestFraming(bytes, found, isVersion11: isVersion11)
     if isVersion11, found.expectsOther { throw RequestRefusal(status: 417, "unknown expectation") }
-    if found.connectionOptions > connectionOptionsMax { throw RequestRefusal("too many connection options") }
+    if found.connection.count > connectionOptionsMax { throw RequestRefusal("too many connection options") }
     let form = try checkedTarget(bytes, requestLine, host: found.host)
 
     let hasBody = framing != .none && framing != .length(0)
     return RequestHead(
         fields: fields, method: requestLine.method, target: requestLine.target, targetForm: form, host: found.host?.value,
         minorVersion: requestLine.minorVersion, framing: framing,
-        keepsAlive: !found.connectionCloses && (isVersion11 || found.connectionKeepsAlive),
+        // Any `close` wins over any `keep-alive` (RFC 9112 §9.3).
+        keepsAlive: !found.connection.closes && (isVersion11 || found.connection.keepsAlive),
         expectsContinue: isVersion11 && found.expectsContinue && hasBody)
 }
 
@@ -87,7 +86,7 @@ extension DecidingFields {
             if host != nil { flaw = "more than one host field" }
             host = line
         case 6 where named("expect"): readExpectation(value)
-        case 10 where named("connection"): readConnection(value)
+        case 10 where named("connection"): connection.read(value)
         case 14:
             if named("content-length") {
                 if contentLength != nil { flaw = "more than one content-length" }
@@ -107,23 +106,9 @@ extension DecidingFields {
     }
 
     private mutating func readExpectation(_ value: UnsafeRawBufferPointer) {
-        if isWord(value, "100-continue") { expectsContinue = true } else { expectsOther = true }
+        let proceed: StaticString = "100-continue"
+        if equalsIgnoringCase(value, lowercased: proceed.rawBytes) { expectsContinue = true } else { expectsOther = true }
     }
-
-    /// Any `close` wins over any `keep-alive` (RFC 9112 §9.3).
-    private mutating func readConnection(_ value: UnsafeRawBufferPointer) {
-        var options = ListCursor(value)
-        while let option = options.next() {
-            connectionOptions += 1
-            if isWord(option, "close") { connectionCloses = true }
-            if isWord(option, "keep-alive") { connectionKeepsAlive = true }
-        }
-    }
-}
-
-@inline(__always)
-private func isWord(_ value: UnsafeRawBufferPointer, _ lowercased: StaticString) -> Bool {
-    equalsIgnoringCase(value, lowercased: lowercased.rawBytes)
 }
 
 /// RFC 9112 §6.3, with every ambiguity refused instead of resolved: another server may resolve it differently.

@@ -87,17 +87,37 @@ package struct ResponseAssembler: Sendable {
         }
     }
 
-    /// Takes the field lines at the beginning of `bytes` that are whole, beyond doubt and within the bounds, by one copy; how many bytes
-    /// they are. What comes behind them is for `append`, which alone knows what is malformed.
+    /// Takes the lines at the beginning of `bytes` that are whole, beyond doubt and within the bounds, field lines by one copy; how many
+    /// bytes they are. What comes behind them is for `append`, which alone knows what is malformed.
     mutating func appendPlainLines(_ bytes: UnsafeRawBufferPointer) -> Int {
+        let start = phase == .statusLine ? appendUsualStatusLine(bytes) : 0
         guard phase == .fields else { return 0 }
         let bounds = PlainLineBounds(
-            lineBytesMax: limits.fieldBytesMax, endMax: limits.headBytesMax - headBytes - 2, linesMax: limits.fieldsMax)
-        let used = fields.addPlainLines(bytes, from: 0, base: -fields.bytes.count, bounds)
-        guard used > 0 else { return 0 }
-        headBytes += used
-        fields.appendBytes(UnsafeRawBufferPointer(rebasing: bytes[..<used]))
+            lineBytesMax: limits.fieldBytesMax, endMax: start + limits.headBytesMax - headBytes - 2, linesMax: limits.fieldsMax)
+        let used = fields.addPlainLines(bytes, from: start, base: start - fields.bytes.count, bounds)
+        guard used > start else { return start }
+        headBytes += used - start
+        fields.appendBytes(UnsafeRawBufferPointer(rebasing: bytes[start..<used]))
         return used
+    }
+
+    /// Success, as nearly every server spells it: taken by one comparison.
+    private mutating func appendUsualStatusLine(_ bytes: UnsafeRawBufferPointer) -> Int {
+        let usual: StaticString = "HTTP/1.1 200 OK\r\n"
+        let count = usual.utf8CodeUnitCount
+        guard bytes.count >= count, equals(UnsafeRawBufferPointer(rebasing: bytes[..<count]), usual),
+            count - 2 <= limits.fieldBytesMax, headBytes + count <= limits.headBytesMax
+        else { return 0 }
+        headBytes += count
+        minorVersion = 1
+        beginFields(status: 200)
+        return count
+    }
+
+    private mutating func beginFields(status: UInt16) {
+        self.status = status
+        fields.startOver()
+        phase = .fields
     }
 
     /// Takes the empty line that ends the head; nil when `bytes` begin with something else, or when `append` is to tell what it means.
@@ -131,9 +151,7 @@ package struct ResponseAssembler: Sendable {
             text.count == index + 4 || text[index + 4] == 0x20
         else { return fail("malformed status line") }
         guard 100...599 ~= status else { return fail("response status out of range") }
-        self.status = UInt16(status)
-        fields.startOver()
-        phase = .fields
+        beginFields(status: UInt16(status))
         return .more
     }
 

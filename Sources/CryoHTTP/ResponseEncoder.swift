@@ -14,6 +14,10 @@ extension [UInt8] {
         }
     }
 
+    /// As `append(contentsOf:)`, which for bytes that lie elsewhere walks over a collection of any kind.
+    @inline(__always)
+    package mutating func append(bytes: UnsafeRawBufferPointer) { appendHead(bytesMax: bytes.count) { $0.append(bytes) } }
+
     package mutating func appendDecimal(_ value: UInt64) {
         appendHead(bytesMax: HeadWriter.decimalBytes) { $0.appendDecimal(value) }
     }

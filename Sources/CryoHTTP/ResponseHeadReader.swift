@@ -21,7 +21,7 @@ package struct ResponseHeadReader: Sendable {
 
     /// Makes ready for the next response.
     package mutating func reset() {
-        part = []
+        if !part.isEmpty { part = [] }
         assembler.reset()
     }
 

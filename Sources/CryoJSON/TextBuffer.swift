@@ -70,7 +70,23 @@ package struct TextBuffer: ~Copyable, @unchecked Sendable {
     }
 
     @usableFromInline
-    mutating func append(longDecimal value: UInt64) { append(digits: value, count: Self.digits(of: value)) }
+    mutating func append(longDecimal value: UInt64) {
+        guard value < 10_000 else { return append(digits: value, count: Self.digits(of: value)) }
+        // Nearly all: two pairs, of which the upper one may be half or not there at all.
+        let (upper, lower) = (Int(truncatingIfNeeded: value / 100), Int(truncatingIfNeeded: value % 100))
+        let start = UnsafeMutableRawPointer(room(for: 4))
+        let pairs = UnsafeRawPointer(Self.pairs.utf8Start)
+        var size = 0
+        if upper >= 10 {
+            start.storeBytes(of: pairs.loadUnaligned(fromByteOffset: 2 &* upper, as: UInt16.self), as: UInt16.self)
+            size = 2
+        } else if upper > 0 {
+            start.storeBytes(of: UInt8(truncatingIfNeeded: 0x30 &+ upper), as: UInt8.self)
+            size = 1
+        }
+        start.storeBytes(of: pairs.loadUnaligned(fromByteOffset: 2 &* lower, as: UInt16.self), toByteOffset: size, as: UInt16.self)
+        count &+= size &+ 2
+    }
 
     /// The last `size` digits, with zeros before them; two at a time, from the last to the first.
     package mutating func append(digits value: UInt64, count size: Int) {

@@ -8,7 +8,13 @@ import Testing
 struct FieldsTests {
     private func filtered(_ input: [(String, String)]) -> [String] {
         var fields = section(input)
+        var withoutLength = fields
         removeHopByHop(&fields)
+        // In one pass it is as if it were removed behind it.
+        removeHopByHop(&withoutLength, dropsLength: true)
+        var expected = fields
+        expected.remove("content-length")
+        #expect(lines(withoutLength) == lines(expected) && !withoutLength.contains("content-length"))
         return lines(fields)
     }
 
@@ -29,6 +35,19 @@ struct FieldsTests {
             ("X-Three", "4"), ("X-Four", "5"),
         ])
         #expect(kept == ["X-Four: 5"])
+    }
+
+    @Test(
+        "what Connection says of the connection is what its lists hold, in all lines and any case",
+        arguments: [
+            [], ["keep-alive"], ["Keep-Alive"], ["close"], ["CLOSE"], ["keep-alive, close"], ["close", "keep-alive"], ["x", "y,Close"],
+            [""], [","], ["keep-alive,"], ["keep-alivE", "keep-alive"], ["closed"], ["keep alive"], ["x-keep-alive, xclose"],
+        ])
+    func options(_ values: [String]) {
+        let fields = section([("Connectio", "close")] + values.map { ("cOnnection", $0) } + [("Connections", "close, keep-alive")])
+        let options = ConnectionOptions(of: fields)
+        #expect(options.closes == fields.listContains("connection", token: "close"))
+        #expect(options.keepsAlive == fields.listContains("connection", token: "keep-alive"))
     }
 
     @Test("Connection cannot strip what framing, identity and security depend on")

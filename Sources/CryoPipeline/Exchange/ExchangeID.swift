@@ -10,8 +10,9 @@ package struct ExchangeID: Sendable {
     package init(unixMicroseconds: Int64, randomHigh: UInt64, randomLow: UInt64) {
         let time = UInt64(max(0, unixMicroseconds / 1000))
         withUnsafeMutableBytes(of: &text) { text in
-            // Two digits for the upper ten bits of the time, whose six followers are overwritten; then three times eight.
-            text.storeBytes(of: Self.digits((time >> 40) << 30), toByteOffset: 0, as: UInt64.self)
+            // Two digits for the upper ten bits of the time, then three times eight.
+            text[0] = Self.digit(time >> 45)
+            text[1] = Self.digit(time >> 40)
             text.storeBytes(of: Self.digits(time), toByteOffset: 2, as: UInt64.self)
             text.storeBytes(of: Self.digits(randomHigh), toByteOffset: 10, as: UInt64.self)
             text.storeBytes(of: Self.digits(randomLow), toByteOffset: 18, as: UInt64.self)
@@ -26,6 +27,11 @@ package struct ExchangeID: Sendable {
 
     @inline(__always)
     package func withBytes<R>(_ body: (UnsafeRawBufferPointer) -> R) -> R { withUnsafeBytes(of: text, body) }
+
+    private static let alphabet: StaticString = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+    /// The lower five bits.
+    private static func digit(_ number: UInt64) -> UInt8 { alphabet.utf8Start[Int(number & 31)] }
 
     /// The lower 40 bits as eight digits of five bits, the highest first in memory. All eight at once: the bits are spread over the bytes
     /// by halves, and each step of the alphabet is added to the bytes that have reached it.

@@ -246,7 +246,7 @@ extension Exchange {
                 held.bytes.reserveCapacity(Int(length) + JSONScanner.padding)
             }
         }
-        held.bytes.append(contentsOf: bytes)
+        held.bytes.append(bytes: bytes)
         if firstEvent != nil, lookForFirstEvent(in: bytes) { return machine.state == .streaming && isAttemptOpen ? .more : .pause }
         guard held.bytes.count > heldBytesMax else { return .more }
         endLookAhead()

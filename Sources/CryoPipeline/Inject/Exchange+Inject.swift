@@ -41,7 +41,8 @@ extension Exchange {
 
     private func indexOf(_ lowercased: [UInt8], in fields: FieldSection) -> Int? {
         lowercased.withUnsafeBytes { wanted in
-            fields.lines.indices.first { index in
+            guard fields.marks.contains(NameMark(wanted)) else { return nil }
+            return fields.lines.indices.first { index in
                 !fields.lines[index].isRemoved && fields.withName(at: index) { equalsIgnoringCase($0, lowercased: wanted) }
             }
         }
@@ -159,7 +160,7 @@ extension Exchange {
             } else {
                 if !route.upstream.basePath.isEmpty { target.append(contentsOf: route.upstream.basePath) }
                 if route.stripPrefix.isEmpty {
-                    target.append(contentsOf: path)
+                    target.append(bytes: path)
                 } else {
                     appendPath(path, without: route.stripPrefix, to: &target)
                 }

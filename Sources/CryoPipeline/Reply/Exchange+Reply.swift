@@ -101,9 +101,8 @@ extension Exchange {
     /// The fields that go on to the client. The framing is the sink's to say, except where there is no body to frame.
     func endToEndFields(of response: ResponseHead) -> FieldSection {
         var fields = environment.takeReplyFields(response.fields)
-        removeHopByHop(&fields)
+        removeHopByHop(&fields, dropsLength: !isHead && response.status != 304)
         rewriteAddresses(&fields)
-        if !isHead, response.status != 304 { fields.remove("content-length") }
         if isTunnel, isUpgrade { fields.append("Upgrade", "websocket") }
         // A stream is what happens now (ledger SS8); an upstream that says otherwise knows better.
         if mediaType == .eventStream, !fields.contains("cache-control") { fields.append("Cache-Control", "no-store") }

@@ -35,7 +35,9 @@ private func read(_ bytes: UnsafeRawBufferPointer, _ limits: HeadLimits, inPiece
         switch reader.read(UnsafeRawBufferPointer(rebasing: bytes[start..<end]), used: &used) {
         case .more: start = end
         case .malformed: return .malformed
-        case .head(let head, let minorVersion):
+        case .head(let head, let minorVersion, let framing):
+            // Known without another look at the fields, it is what they say.
+            guard framing == responseFraming(status: head.status, requestIsHead: false, fields: head.fields) else { return .malformed }
             return .head(head.status, texts(head.fields), minorVersion: minorVersion, used: start + used)
         }
     }

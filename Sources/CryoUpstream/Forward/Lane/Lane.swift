@@ -101,6 +101,12 @@ final class Lane: Endpoint {
         return attempt
     }
 
+    /// The attempt is over; its connection waits for another one or goes.
+    func release(_ attempt: LaneAttempt, of connection: LaneConnection, isKept: Bool) {
+        release(attempt)
+        if isKept { park(connection) } else { drop(connection) }
+    }
+
     /// Its name is stale from here on.
     func release(_ attempt: LaneAttempt) {
         let slot = Int(attempt.id.slot & ~Self.mark)
@@ -153,7 +159,7 @@ final class Lane: Endpoint {
     // MARK: The pool
 
     /// Keeps a connection that has answered.
-    func park(_ connection: LaneConnection) {
+    private func park(_ connection: LaneConnection) {
         let profile = connection.profile
         guard profile.isCurrent, !connection.isOld(at: worker.nanoseconds) else { return drop(connection) }
         if idleCount >= Self.idleConnectionsMax {

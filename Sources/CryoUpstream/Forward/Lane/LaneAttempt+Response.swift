@@ -58,8 +58,8 @@ extension LaneAttempt {
 
     /// RFC 9112 §9.3.
     private func allowsAnother(_ fields: FieldSection, _ minorVersion: UInt8) -> Bool {
-        if fields.listContains("connection", token: "close") { return false }
-        return minorVersion == 1 || fields.listContains("connection", token: "keep-alive")
+        let options = ConnectionOptions(of: fields)
+        return !options.closes && (minorVersion == 1 || options.keepsAlive)
     }
 
     private func takeBody(_ bytes: UnsafeRawBufferPointer) -> Int {

@@ -234,8 +234,11 @@ final class LaneConnection: UpstreamConnection {
         let id = attempt.id
         let isKept = allowsAnother(attempt)
         let receiver = attempt.receiver.take()
-        lane.release(attempt)
-        if isKept { park() } else { lane.drop(self) }
+        if isKept {
+            isReused = true
+            idleSince = worker.nanoseconds
+        }
+        lane.release(attempt, of: self, isKept: isKept)
         switch ending {
         case .ended: receiver?.attemptEnded(id, timing)
         case .failed(let error): receiver?.attemptFailed(id, error, timing)
@@ -250,12 +253,6 @@ final class LaneConnection: UpstreamConnection {
     private func allowsAnother(_ attempt: LaneAttempt) -> Bool {
         guard case .ended = attempt.outcome, attempt.keepsConnection, !attempt.hasExcess, attempt.isRequestSent else { return false }
         return !hasSeenEnd && !isSendEnded && isDrained()
-    }
-
-    private func park() {
-        isReused = true
-        idleSince = worker.nanoseconds
-        lane.park(self)
     }
 
     /// What the attempt fails with; nil when it goes on elsewhere. If a pooled connection died before the first byte of an answer, an
