@@ -33,7 +33,7 @@ package final class AuditWriter: AuditSink, Sendable {
         var isScheduled = false
         var isEager = false
         var isClosed = false
-        /// Who waits for what is in `bytes`.
+        /// Who waits for a line in `bytes`.
         var waiters: [@Sendable (Bool) -> Void] = []
     }
 
@@ -88,19 +88,8 @@ package final class AuditWriter: AuditSink, Sendable {
         !isFailing.load(ordering: .relaxed) && pending.withLock { $0.bytes.count < Self.pendingBytesMax / 2 && !$0.isClosed }
     }
 
-    package func confirm(_ completion: @escaping @Sendable (Bool) -> Void) {
-        let (isClosed, wakes) = pending.withLock { pending -> (Bool, Bool) in
-            if pending.isClosed { return (true, false) }
-            pending.waiters.append(completion)
-            defer { (pending.isScheduled, pending.isEager) = (true, true) }
-            return (false, !pending.isEager)
-        }
-        if isClosed { return completion(false) }
-        // Whoever comes while this batch is written waits for the next: many are confirmed by one.
-        if wakes { schedule(milliseconds: 0) }
-    }
-
-    package func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome {
+    /// A line with a waiter is written at once. Whoever comes while that batch is written waits for the next: many are confirmed by one.
+    package func append(_ line: UnsafeRawBufferPointer, confirm: (@Sendable (Bool) -> Void)?) -> AuditOutcome {
         var wake: Int?
         let outcome = pending.withLock { pending -> AuditOutcome in
             guard !pending.isClosed, pending.bytes.count + line.count < Self.pendingBytesMax else {
@@ -110,7 +99,12 @@ package final class AuditWriter: AuditSink, Sendable {
             pending.bytes.append(line)
             pending.bytes.append("\n")
             pending.lines += 1
-            if !pending.isScheduled {
+            // With its line, under one lock: a batch may be taken at any moment, and its waiters hear of that batch only.
+            if let confirm { pending.waiters.append(confirm) }
+            if confirm != nil, !pending.isEager {
+                (pending.isScheduled, pending.isEager) = (true, true)
+                wake = 0
+            } else if !pending.isScheduled {
                 pending.isScheduled = true
                 wake = Self.delayMilliseconds
             } else if !pending.isEager, pending.bytes.count >= Self.eagerBytes {

@@ -67,7 +67,9 @@ extension AuditWriter {
     }
 }
 
-func append(_ line: String, to writer: AuditWriter) -> AuditOutcome { Array(line.utf8).withUnsafeBytes { writer.append($0) } }
+func append(_ line: String, to writer: AuditWriter, confirm: (@Sendable (Bool) -> Void)? = nil) -> AuditOutcome {
+    Array(line.utf8).withUnsafeBytes { writer.append($0, confirm: confirm) }
+}
 
 final class Warnings: Sendable {
     private let list = Mutex<[String]>([])

@@ -219,13 +219,12 @@ final class FakeAuditSink: AuditSink {
     }
     var waiters: Int { waiting.withLock { $0.count } }
 
-    func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome {
+    func append(_ line: UnsafeRawBufferPointer, confirm: (@Sendable (Bool) -> Void)?) -> AuditOutcome {
         let text = String(decoding: line, as: UTF8.self)
         kept.withLock { $0.append(text) }
+        if let confirm { waiting.withLock { $0.append(confirm) } }
         return .written
     }
-
-    func confirm(_ completion: @escaping @Sendable (Bool) -> Void) { waiting.withLock { $0.append(completion) } }
 
     func confirmAll(_ isWritten: Bool) {
         let all = waiting.withLock { waiting in

@@ -77,7 +77,8 @@ final class SimulatedAudit: AuditSink {
 
     init(_ live: LiveSecrets) { self.live = live }
 
-    func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome {
+    func append(_ line: UnsafeRawBufferPointer, confirm: (@Sendable (Bool) -> Void)?) -> AuditOutcome {
+        confirm?(true)
         let number = SimulatedSecret.numbers(after: "sim-request-", in: line).first ?? -1
         counts.withLock { $0[number, default: 0] += 1 }
         if live.isIn(line) { leaks.add(1, ordering: .relaxed) }

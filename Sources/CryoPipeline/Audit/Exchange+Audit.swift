@@ -8,7 +8,7 @@ extension Exchange {
     /// nil: no audit is written. The record is made for the admin side as well.
     ///
     /// What every record has is written in pieces of the source, commas and all; only what a few have goes through keys and fields.
-    func writeAudit() -> AuditOutcome? {
+    func writeAudit(confirm: (@Sendable (Bool) -> Void)? = nil) -> AuditOutcome? {
         guard let rules = plan.auditRules else { return nil }
         let scratch = environment.scratch
         var writer = scratch.takeWriter()
@@ -26,17 +26,17 @@ extension Exchange {
         if writer.withForeignBytes({ plan.redactor.holdsSecret($0) }) {
             var line = writer.bytes
             plan.redactor.scrub(&line)
-            outcome = line.withUnsafeBytes { handOver($0) }
+            outcome = line.withUnsafeBytes { handOver($0, confirm) }
         } else {
-            outcome = writer.withBytes { handOver($0) }
+            outcome = writer.withBytes { handOver($0, confirm) }
         }
         scratch.keep(writer)
         return outcome
     }
 
-    private func handOver(_ line: UnsafeRawBufferPointer) -> AuditOutcome? {
+    private func handOver(_ line: UnsafeRawBufferPointer, _ confirm: (@Sendable (Bool) -> Void)?) -> AuditOutcome? {
         if let feed = plan.feed { exchangeID.withBytes { feed.exchanges.append(line, id: $0) } }
-        return plan.auditSink?.append(line)
+        return plan.auditSink?.append(line, confirm: confirm)
     }
 
     /// The version of the record's shape. Members are added to it, never renamed.

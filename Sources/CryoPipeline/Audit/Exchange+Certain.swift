@@ -57,10 +57,10 @@ extension Exchange {
     /// The end of a reply that waits for its record.
     func finish(_ withheld: WithheldReply) {
         endWork()
-        guard let sink = plan.auditSink, writeAudit() == .written else { return settle(withheld, isWritten: false) }
         let submit = scheduler.submit
         let box = ExchangeBox(self, withheld)
-        sink.confirm { isWritten in submit { box.settle(isWritten) } }
+        let outcome = writeAudit { isWritten in submit { box.settle(isWritten) } }
+        guard outcome == .written else { return settle(withheld, isWritten: false) }
         guard !isSettled, let patience = plan.auditRules?.patienceMilliseconds else { return }
         deadlines = ExchangeDeadlines()
         deadlines.audit = now &+ UInt64(patience) &* 1_000_000

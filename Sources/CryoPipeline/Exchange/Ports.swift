@@ -224,17 +224,15 @@ extension TokenRefresher {
 
 /// Takes finished audit lines. Called on workers; copies the bytes and returns at once.
 package protocol AuditSink: AnyObject, Sendable {
-    /// `line` is one JSON object without the final newline.
-    func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome
+    /// `line` is one JSON object without the final newline. `confirm` is called once, on any thread, when the line is in the file (true) or
+    /// is known to be lost; not for a line that is dropped here.
+    func append(_ line: UnsafeRawBufferPointer, confirm: (@Sendable (Bool) -> Void)?) -> AuditOutcome
 
     /// Records are taken, as far as is known.
     var isWritable: Bool { get }
-
-    /// Calls back, on any thread, when everything appended before is written (true) or some of it never will be.
-    func confirm(_ completion: @escaping @Sendable (Bool) -> Void)
 }
 
 extension AuditSink {
     package var isWritable: Bool { true }
-    package func confirm(_ completion: @escaping @Sendable (Bool) -> Void) { completion(true) }
+    package func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome { append(line, confirm: nil) }
 }
