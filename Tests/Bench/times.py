@@ -61,7 +61,7 @@ class Table:
         if peer not in samples:
             return
         ratios = [a / b for a, b in zip(getattr(samples[mine], measure), getattr(samples[peer], measure)) if b]
-        ratio = statistics.median(ratios) if ratios else float("nan")
+        ratio = round(statistics.median(ratios), 2) if ratios else float("nan")
         goal, verdict = "", ""
         if target is not None:
             goal = f"{'≥' if atLeast else '≤'} {target:.2f}"
