@@ -95,8 +95,8 @@ package func parseDecimal(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
 
 /// The index of the first control byte (below 0x20 except HTAB, or DEL) in `lower..<upper`, or `upper`. CR, LF and NUL count.
 ///
-/// Sixteen bytes at a time, or eight: then two carry tests find a byte below 0x20 and a byte equal to 0x7F. A carry may mark further bytes behind the
-/// first one found, never before it.
+/// Sixteen bytes at a time, or eight: then two carry tests find a byte below 0x20 and a byte equal to 0x7F. A carry may mark further bytes
+/// behind the first one found, never before it.
 @inline(__always)
 func firstControl(_ bytes: UnsafeRawBufferPointer, from lower: Int, to upper: Int) -> Int {
     let ones: UInt64 = 0x0101_0101_0101_0101

@@ -21,17 +21,8 @@ package struct FieldSection: @unchecked Sendable {
     /// Becomes a copy of `other`, in the memory that is here already where that is large enough.
     package mutating func take(_ other: borrowing FieldSection, reservingBytes: Int, lines reservedLines: Int) {
         guard let taken = other.block?.memory else { return removeAll() }
-        let bytesMax = taken.extent.pointee.bytes &+ reservingBytes
-        let linesMax = taken.extent.pointee.lines &+ reservedLines
-        if isKnownUniquelyReferenced(&block), let extent = block?.memory.extent, extent.pointee.bytesMax >= bytesMax,
-            extent.pointee.linesMax >= linesMax
-        {
-            extent.pointee.lines = 0
-            extent.pointee.bytes = 0
-        } else {
-            removeAll()
-            makeRoom(bytes: bytesMax, lines: linesMax)
-        }
+        removeAll()
+        makeRoom(bytes: taken.extent.pointee.bytes &+ reservingBytes, lines: taken.extent.pointee.lines &+ reservedLines)
         // Not nil: there is room.
         block.unsafelyUnwrapped.memory.fill(from: taken)
         marks = other.marks

@@ -64,12 +64,9 @@ package struct ConnectionOptions {
 
     package init(of fields: FieldSection) {
         let name: StaticString = "connection"
-        guard fields.mayContain(name), let memory = fields.block?.memory else { return }
-        var index = 0
-        while index < memory.extent.pointee.lines {
-            let line = memory.lines[index]
-            if line.mark == NameMark(name), memory.hasName(name.rawBytes, at: index) { read(memory.slice(line.value)) }
-            index &+= 1
+        fields.forEachLine(marked: NameMarks(name)) { line, bytes in
+            guard isNamed(UnsafeRawBufferPointer(rebasing: bytes[line.name]), lowercased: name.rawBytes) else { return }
+            read(UnsafeRawBufferPointer(rebasing: bytes[line.value]))
         }
     }
 

@@ -144,10 +144,6 @@ package protocol Forwarder: AnyObject {
     func sendRequestBody(_ attempt: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Int
 }
 
-extension Forwarder {
-    package func sendRequestBody(_ attempt: AttemptID, _ bytes: UnsafeRawBufferPointer) -> Int { 0 }
-}
-
 /// Time, timers, chance and the way back onto a worker. One per client connection, so that a timer set for one exchange
 /// still serves the next: `wake(at:)` never needs to be undone.
 package protocol Scheduler: AnyObject {
@@ -234,5 +230,4 @@ package protocol AuditSink: AnyObject, Sendable {
 
 extension AuditSink {
     package var isWritable: Bool { true }
-    package func append(_ line: UnsafeRawBufferPointer) -> AuditOutcome { append(line, confirm: nil) }
 }

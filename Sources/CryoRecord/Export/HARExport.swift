@@ -135,23 +135,7 @@ package struct HARExport {
         writer.endArray()
     }
 
-    private static func decoded(_ text: Substring) -> [UInt8] {
-        let bytes = Array(text.utf8)
-        var decoded: [UInt8] = []
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == 0x25, index + 2 < bytes.count, let high = hexadecimalValue(bytes[index + 1]),
-                let low = hexadecimalValue(bytes[index + 2])
-            {
-                decoded.append(high << 4 | low)
-                index += 3
-            } else {
-                decoded.append(bytes[index] == 0x2B ? 0x20 : bytes[index])
-                index += 1
-            }
-        }
-        return decoded
-    }
+    private static func decoded(_ text: Substring) -> [UInt8] { percentDecoded(Array(text.utf8), plusIsSpace: true) }
 
     // MARK: Response
 

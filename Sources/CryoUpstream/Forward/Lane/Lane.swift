@@ -108,7 +108,7 @@ final class Lane: Endpoint {
     }
 
     /// Its name is stale from here on.
-    func release(_ attempt: LaneAttempt) {
+    private func release(_ attempt: LaneAttempt) {
         let slot = Int(attempt.id.slot & ~Self.mark)
         guard slot < attempts.count, attempts[slot] === attempt else { return }
         generations[slot] &+= 1

@@ -224,7 +224,7 @@ final class LaneConnection: UpstreamConnection {
     // MARK: The end of an attempt
 
     private func conclude(_ attempt: LaneAttempt) {
-        guard attempt.receiver != nil, let outcome = attempt.outcome else { return abandon(attempt) }
+        guard attempt.receiver != nil, let outcome = attempt.outcome else { return lane.release(attempt, of: self, isKept: false) }
         var ending = outcome
         if case .failed(let error) = outcome {
             guard let final = lastingError(attempt, error) else { return }
@@ -243,11 +243,6 @@ final class LaneConnection: UpstreamConnection {
         case .ended: receiver?.attemptEnded(id, timing)
         case .failed(let error): receiver?.attemptFailed(id, error, timing)
         }
-    }
-
-    private func abandon(_ attempt: LaneAttempt) {
-        lane.release(attempt)
-        lane.drop(self)
     }
 
     private func allowsAnother(_ attempt: LaneAttempt) -> Bool {
