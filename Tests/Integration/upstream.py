@@ -285,8 +285,8 @@ class Connection:
         except Exception as error:  # The fixture reports it at the end of the test.
             self.upstream.faults.append(f"connection {self.number}: {type(error).__name__}: {error}")
         finally:
-            self.closed_at = time.monotonic()
             self.close()
+            self.closed_at = time.monotonic()
             with self.upstream.changed:
                 self.upstream.changed.notify_all()
 
